@@ -1,0 +1,1 @@
+#include "yenc/yenc.h"

@@ -1,0 +1,3 @@
+#ifndef YENC_YENC_H
+#define YENC_YENC_H
+#endif
