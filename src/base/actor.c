@@ -84,6 +84,7 @@ int actor_start(struct actor *a, const struct actor_type *type, void *self, stru
     if (a->start_code != 0) {
         rv = a->start_code;
         actor_join(a);
+        actor_free(a);
         return err_wrap(err, rv, "%s", type->name);
     }
     return 0;
@@ -92,6 +93,8 @@ err_after_sem:
     uv_sem_destroy(&a->ready);
 err_after_inbox:
     mbox_close(&a->inbox, on_nothing_closed);
+    uv_run(&a->loop, UV_RUN_NOWAIT);
+    mbox_free(&a->inbox);
 err_after_quit:
     uv_close((uv_handle_t *)&a->quit, NULL);
     uv_run(&a->loop, UV_RUN_DEFAULT);
@@ -118,4 +121,9 @@ void actor_join(struct actor *a)
     uv_sem_destroy(&a->ready);
     int rv = uv_loop_close(&a->loop);
     POST(rv == 0); /* UV_EBUSY: `stop` left a handle open */
+}
+
+void actor_free(struct actor *a)
+{
+    mbox_free(&a->inbox);
 }

@@ -5,7 +5,7 @@
  * closes the inbox: what was accepted is still delivered, then `stop` runs, closes the actor's own handles, and the
  * thread ends when the last is closed. actor_join() waits for that.
  *
- * Whoever built the actors stops and joins them in order, those first that feed the others, and frees them all
+ * Whoever built the actors stops and joins them in order, those first that feed the others, and calls actor_free()
  * only after the last join: a late actor_post() to a stopped actor gets ERR_STOPPED and keeps its message. */
 #ifndef BASE_ACTOR_H
 #define BASE_ACTOR_H
@@ -44,5 +44,6 @@ int actor_start(struct actor *a, const struct actor_type *type, void *self, stru
 int actor_post(struct actor *a, void *msg);
 void actor_stop(struct actor *a);
 void actor_join(struct actor *a);
+void actor_free(struct actor *a);
 
 #endif

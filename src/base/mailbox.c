@@ -115,8 +115,6 @@ static bool drain(struct mbox *m)
 static void on_closed(uv_handle_t *h)
 {
     struct mbox *m = h->data;
-    mem_free(m->slots);
-    m->slots = NULL; /* nobody looks at it again: `tail` says closed */
     m->closed(m);
 }
 
@@ -146,4 +144,12 @@ void mbox_close(struct mbox *m, mbox_close_cb cb)
     if (atomic_exchange_explicit(&m->armed, 1, memory_order_acq_rel) == 0) {
         uv_async_send(&m->wake); /* on_wake does the rest, also when there is nothing to deliver */
     }
+}
+
+/* Not part of the close: a sender that read `tail` just before it still looks at its slot before it finds out. */
+void mbox_free(struct mbox *m)
+{
+    PRE(m->closing);
+    mem_free(m->slots);
+    m->slots = NULL;
 }

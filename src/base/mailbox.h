@@ -7,8 +7,8 @@
  * places. Where it is not (tests, external callers), it is back-pressure: nothing was taken.
  *
  * Stopping loses nothing: mbox_close() refuses further posts from one instant on, delivers everything that was
- * accepted before it, and then calls back. Senders may go on calling mbox_post() (and get ERR_STOPPED) until the
- * memory is freed, so free it only when no thread can reach it any more. */
+ * accepted before it, and then calls back. Senders may go on calling mbox_post(), and get ERR_STOPPED, until
+ * mbox_free(), which is for when no thread can reach the mailbox any more. */
 #ifndef BASE_MAILBOX_H
 #define BASE_MAILBOX_H
 
@@ -45,5 +45,7 @@ int mbox_init(struct mbox *m, uv_loop_t *loop, size_t capacity, mbox_recv_cb rec
 int mbox_post(struct mbox *m, void *msg);
 /* The loop's thread, once. `cb` runs later, on that thread, when all was delivered. */
 void mbox_close(struct mbox *m, mbox_close_cb cb);
+/* After the close, when no sender is left. */
+void mbox_free(struct mbox *m);
 
 #endif

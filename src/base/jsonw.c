@@ -1,4 +1,4 @@
-#include "base/json.h"
+#include "base/jsonw.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -8,7 +8,7 @@
 #include "base/check.h"
 #include "base/utf8.h"
 
-static void flush(struct json *j)
+static void flush(struct jsonw *j)
 {
     if (j->error == 0 && j->used > 0) {
         j->error = j->write(j->arg, j->buffer, j->used);
@@ -16,7 +16,7 @@ static void flush(struct json *j)
     j->used = 0;
 }
 
-static void put(struct json *j, const char *bytes, size_t len)
+static void put(struct jsonw *j, const char *bytes, size_t len)
 {
     while (len > 0) {
         if (j->used == sizeof(j->buffer)) {
@@ -31,13 +31,13 @@ static void put(struct json *j, const char *bytes, size_t len)
     }
 }
 
-static void put_str(struct json *j, const char *s)
+static void put_str(struct jsonw *j, const char *s)
 {
     put(j, s, strlen(s));
 }
 
 /* What stands before a value: nothing behind a key, else a comma where one is due. */
-static void before_value(struct json *j)
+static void before_value(struct jsonw *j)
 {
     if (j->depth == 0) {
         return;
@@ -54,17 +54,17 @@ static void before_value(struct json *j)
     j->has_value[top] = true;
 }
 
-static void open(struct json *j, char kind)
+static void open(struct jsonw *j, char kind)
 {
     before_value(j);
-    PRE(j->depth < JSON_DEPTH_MAX);
+    PRE(j->depth < JSONW_DEPTH_MAX);
     j->kind[j->depth] = (uint8_t)kind;
     j->has_value[j->depth] = false;
     j->depth++;
     put(j, &kind, 1);
 }
 
-void json_init(struct json *j, json_write_cb write, void *arg)
+void jsonw_init(struct jsonw *j, jsonw_write_cb write, void *arg)
 {
     j->write = write;
     j->arg = arg;
@@ -79,36 +79,36 @@ static int write_file(void *arg, const char *bytes, size_t len)
     return fwrite(bytes, 1, len, arg) == len ? 0 : -EIO;
 }
 
-void json_init_file(struct json *j, FILE *f)
+void jsonw_init_file(struct jsonw *j, FILE *f)
 {
-    json_init(j, write_file, f);
+    jsonw_init(j, write_file, f);
 }
 
-int json_finish(struct json *j)
+int jsonw_finish(struct jsonw *j)
 {
     PRE(j->depth == 0);
     flush(j);
     return j->error;
 }
 
-void json_object(struct json *j)
+void jsonw_object(struct jsonw *j)
 {
     open(j, '{');
 }
 
-void json_array(struct json *j)
+void jsonw_array(struct jsonw *j)
 {
     open(j, '[');
 }
 
-void json_end(struct json *j)
+void jsonw_end(struct jsonw *j)
 {
     PRE(j->depth > 0 && !j->has_key);
     j->depth--;
     put(j, j->kind[j->depth] == '{' ? "}" : "]", 1);
 }
 
-static void quoted(struct json *j, const char *s, size_t len)
+static void quoted(struct jsonw *j, const char *s, size_t len)
 {
     static const char hex[] = "0123456789abcdef";
     put(j, "\"", 1);
@@ -146,7 +146,7 @@ static void quoted(struct json *j, const char *s, size_t len)
     put(j, "\"", 1);
 }
 
-void json_key(struct json *j, const char *key)
+void jsonw_key(struct jsonw *j, const char *key)
 {
     PRE(j->depth > 0 && j->kind[j->depth - 1] == '{' && !j->has_key);
     if (j->has_value[j->depth - 1]) {
@@ -158,22 +158,22 @@ void json_key(struct json *j, const char *key)
     j->has_key = true;
 }
 
-void json_strn(struct json *j, const char *s, size_t len)
+void jsonw_strn(struct jsonw *j, const char *s, size_t len)
 {
     before_value(j);
     quoted(j, s, len);
 }
 
-void json_str(struct json *j, const char *s)
+void jsonw_str(struct jsonw *j, const char *s)
 {
     if (s == NULL) {
-        json_null(j);
+        jsonw_null(j);
     } else {
-        json_strn(j, s, strlen(s));
+        jsonw_strn(j, s, strlen(s));
     }
 }
 
-void json_int(struct json *j, int64_t v)
+void jsonw_int(struct jsonw *j, int64_t v)
 {
     char text[24];
     before_value(j);
@@ -181,7 +181,7 @@ void json_int(struct json *j, int64_t v)
     put_str(j, text);
 }
 
-void json_uint(struct json *j, uint64_t v)
+void jsonw_uint(struct jsonw *j, uint64_t v)
 {
     char text[24];
     before_value(j);
@@ -189,11 +189,11 @@ void json_uint(struct json *j, uint64_t v)
     put_str(j, text);
 }
 
-void json_double(struct json *j, double v, int decimals)
+void jsonw_double(struct jsonw *j, double v, int decimals)
 {
     char text[400];
     if (!isfinite(v)) {
-        json_null(j);
+        jsonw_null(j);
         return;
     }
     before_value(j);
@@ -201,44 +201,44 @@ void json_double(struct json *j, double v, int decimals)
     put_str(j, text);
 }
 
-void json_bool(struct json *j, bool v)
+void jsonw_bool(struct jsonw *j, bool v)
 {
     before_value(j);
     put_str(j, v ? "true" : "false");
 }
 
-void json_null(struct json *j)
+void jsonw_null(struct jsonw *j)
 {
     before_value(j);
     put_str(j, "null");
 }
 
-void json_kstr(struct json *j, const char *key, const char *s)
+void jsonw_kstr(struct jsonw *j, const char *key, const char *s)
 {
-    json_key(j, key);
-    json_str(j, s);
+    jsonw_key(j, key);
+    jsonw_str(j, s);
 }
 
-void json_kint(struct json *j, const char *key, int64_t v)
+void jsonw_kint(struct jsonw *j, const char *key, int64_t v)
 {
-    json_key(j, key);
-    json_int(j, v);
+    jsonw_key(j, key);
+    jsonw_int(j, v);
 }
 
-void json_kuint(struct json *j, const char *key, uint64_t v)
+void jsonw_kuint(struct jsonw *j, const char *key, uint64_t v)
 {
-    json_key(j, key);
-    json_uint(j, v);
+    jsonw_key(j, key);
+    jsonw_uint(j, v);
 }
 
-void json_kbool(struct json *j, const char *key, bool v)
+void jsonw_kbool(struct jsonw *j, const char *key, bool v)
 {
-    json_key(j, key);
-    json_bool(j, v);
+    jsonw_key(j, key);
+    jsonw_bool(j, v);
 }
 
-void json_kdouble(struct json *j, const char *key, double v, int decimals)
+void jsonw_kdouble(struct jsonw *j, const char *key, double v, int decimals)
 {
-    json_key(j, key);
-    json_double(j, v, decimals);
+    jsonw_key(j, key);
+    jsonw_double(j, v, decimals);
 }
