@@ -232,7 +232,7 @@ static void run_loop(void *arg)
 static void test_no_wake_up_is_lost(void)
 {
     static struct pong a, b;
-    uint64_t rounds = scaled(300000);
+    uint64_t rounds = scaled(30000);
     uv_loop_init(&a.loop);
     uv_loop_init(&b.loop);
     a.other = &b;
