@@ -1,0 +1,244 @@
+#include "base/json.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "base/utf8.h"
+
+static void flush(struct json *j)
+{
+    if (j->error == 0 && j->used > 0) {
+        j->error = j->write(j->arg, j->buffer, j->used);
+    }
+    j->used = 0;
+}
+
+static void put(struct json *j, const char *bytes, size_t len)
+{
+    while (len > 0) {
+        if (j->used == sizeof(j->buffer)) {
+            flush(j);
+        }
+        size_t n = sizeof(j->buffer) - j->used;
+        n = n < len ? n : len;
+        memcpy(j->buffer + j->used, bytes, n);
+        j->used += n;
+        bytes += n;
+        len -= n;
+    }
+}
+
+static void put_str(struct json *j, const char *s)
+{
+    put(j, s, strlen(s));
+}
+
+/* What stands before a value: nothing behind a key, else a comma where one is due. */
+static void before_value(struct json *j)
+{
+    if (j->depth == 0) {
+        return;
+    }
+    unsigned top = j->depth - 1;
+    if (j->kind[top] == '{') {
+        PRE(j->has_key);
+        j->has_key = false;
+        return;
+    }
+    if (j->has_value[top]) {
+        put(j, ",", 1);
+    }
+    j->has_value[top] = true;
+}
+
+static void open(struct json *j, char kind)
+{
+    before_value(j);
+    PRE(j->depth < JSON_DEPTH_MAX);
+    j->kind[j->depth] = (uint8_t)kind;
+    j->has_value[j->depth] = false;
+    j->depth++;
+    put(j, &kind, 1);
+}
+
+void json_init(struct json *j, json_write_cb write, void *arg)
+{
+    j->write = write;
+    j->arg = arg;
+    j->error = 0;
+    j->depth = 0;
+    j->has_key = false;
+    j->used = 0;
+}
+
+static int write_file(void *arg, const char *bytes, size_t len)
+{
+    return fwrite(bytes, 1, len, arg) == len ? 0 : -EIO;
+}
+
+void json_init_file(struct json *j, FILE *f)
+{
+    json_init(j, write_file, f);
+}
+
+int json_finish(struct json *j)
+{
+    PRE(j->depth == 0);
+    flush(j);
+    return j->error;
+}
+
+void json_object(struct json *j)
+{
+    open(j, '{');
+}
+
+void json_array(struct json *j)
+{
+    open(j, '[');
+}
+
+void json_end(struct json *j)
+{
+    PRE(j->depth > 0 && !j->has_key);
+    j->depth--;
+    put(j, j->kind[j->depth] == '{' ? "}" : "]", 1);
+}
+
+static void quoted(struct json *j, const char *s, size_t len)
+{
+    static const char hex[] = "0123456789abcdef";
+    put(j, "\"", 1);
+    size_t run = 0; /* start of the bytes that go out as they are */
+    for (size_t i = 0; i < len;) {
+        unsigned char c = (unsigned char)s[i];
+        size_t n = 1;
+        char escape[8];
+        size_t escape_len = 0;
+        if (c == '"' || c == '\\') {
+            escape[0] = '\\';
+            escape[1] = (char)c;
+            escape_len = 2;
+        } else if (c < 0x20 || c == 0x7f) {
+            memcpy(escape, "\\u00", 4);
+            escape[4] = hex[c >> 4];
+            escape[5] = hex[c & 15];
+            escape_len = 6;
+        } else if (c >= 0x80) {
+            n = utf8_char_len(s + i, len - i);
+            if (n == 0) {
+                memcpy(escape, "\xef\xbf\xbd", 3); /* U+FFFD */
+                escape_len = 3;
+                n = 1;
+            }
+        }
+        if (escape_len > 0) {
+            put(j, s + run, i - run);
+            put(j, escape, escape_len);
+            run = i + n;
+        }
+        i += n;
+    }
+    put(j, s + run, len - run);
+    put(j, "\"", 1);
+}
+
+void json_key(struct json *j, const char *key)
+{
+    PRE(j->depth > 0 && j->kind[j->depth - 1] == '{' && !j->has_key);
+    if (j->has_value[j->depth - 1]) {
+        put(j, ",", 1);
+    }
+    j->has_value[j->depth - 1] = true;
+    quoted(j, key, strlen(key));
+    put(j, ":", 1);
+    j->has_key = true;
+}
+
+void json_strn(struct json *j, const char *s, size_t len)
+{
+    before_value(j);
+    quoted(j, s, len);
+}
+
+void json_str(struct json *j, const char *s)
+{
+    if (s == NULL) {
+        json_null(j);
+    } else {
+        json_strn(j, s, strlen(s));
+    }
+}
+
+void json_int(struct json *j, int64_t v)
+{
+    char text[24];
+    before_value(j);
+    snprintf(text, sizeof(text), "%" PRId64, v);
+    put_str(j, text);
+}
+
+void json_uint(struct json *j, uint64_t v)
+{
+    char text[24];
+    before_value(j);
+    snprintf(text, sizeof(text), "%" PRIu64, v);
+    put_str(j, text);
+}
+
+void json_double(struct json *j, double v, int decimals)
+{
+    char text[400];
+    if (!isfinite(v)) {
+        json_null(j);
+        return;
+    }
+    before_value(j);
+    snprintf(text, sizeof(text), "%.*f", decimals, v);
+    put_str(j, text);
+}
+
+void json_bool(struct json *j, bool v)
+{
+    before_value(j);
+    put_str(j, v ? "true" : "false");
+}
+
+void json_null(struct json *j)
+{
+    before_value(j);
+    put_str(j, "null");
+}
+
+void json_kstr(struct json *j, const char *key, const char *s)
+{
+    json_key(j, key);
+    json_str(j, s);
+}
+
+void json_kint(struct json *j, const char *key, int64_t v)
+{
+    json_key(j, key);
+    json_int(j, v);
+}
+
+void json_kuint(struct json *j, const char *key, uint64_t v)
+{
+    json_key(j, key);
+    json_uint(j, v);
+}
+
+void json_kbool(struct json *j, const char *key, bool v)
+{
+    json_key(j, key);
+    json_bool(j, v);
+}
+
+void json_kdouble(struct json *j, const char *key, double v, int decimals)
+{
+    json_key(j, key);
+    json_double(j, v, decimals);
+}
