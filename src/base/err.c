@@ -27,8 +27,8 @@ const char *err_name(int code)
             return errors[i].name;
         }
     }
-    switch (
-        code) { /* uv_err_name() leaks for codes it does not know, so only known ones reach it */
+    /* uv_err_name() leaks for codes it does not know, so only known ones reach it. */
+    switch (code) {
 #define X(name, text) \
     case UV_##name:   \
         return #name;
@@ -64,7 +64,8 @@ const char *err_text(int code)
     return text != NULL ? text : "unknown error";
 }
 
-static void format(struct err *e, const char *fmt, va_list args)
+__attribute__((format(printf, 2, 0))) static void format(struct err *e, const char *fmt,
+                                                         va_list args)
 {
     vsnprintf(e->msg, sizeof(e->msg), fmt, args);
 }

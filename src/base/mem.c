@@ -24,7 +24,11 @@ void *mem_alloc(size_t size)
 
 void *mem_zalloc(size_t count, size_t size)
 {
-    return allowed(count * size) ? calloc(count > 0 ? count : 1, size > 0 ? size : 1) : NULL;
+    size_t bytes;
+    if (__builtin_mul_overflow(count, size, &bytes) || !allowed(bytes)) {
+        return NULL;
+    }
+    return calloc(1, bytes > 0 ? bytes : 1);
 }
 
 void *mem_realloc(void *p, size_t count, size_t size)
