@@ -4,15 +4,15 @@
 #include <signal.h>
 #include <string.h>
 
-static int unknown_word(const char *path, const struct cli_command *table, const char *word)
+static int unknown_word(const char *path, const struct cli_command *const *table, const char *word)
 {
     struct cli_args a = {.argc = 0};
     snprintf(a.path, sizeof(a.path), "%s", path);
     enum { MAX = 64 };
     const char *names[MAX];
     size_t n = 0;
-    for (; table->name != NULL && n < MAX - 1; table++) {
-        names[n++] = table->name;
+    for (; *table != NULL && n < MAX - 1; table++) {
+        names[n++] = (*table)->name;
     }
     names[n] = NULL;
     const char *near = cli_nearest(word, names);
@@ -20,6 +20,14 @@ static int unknown_word(const char *path, const struct cli_command *table, const
         return cli_usage_error(&a, "unknown command '%s'; did you mean '%s'?", word, near);
     }
     return cli_usage_error(&a, "unknown command '%s'", word);
+}
+
+const struct cli_command *cli_find(const struct cli_command *const *table, const char *word)
+{
+    while (*table != NULL && strcmp((*table)->name, word) != 0) {
+        table++;
+    }
+    return *table;
 }
 
 static bool asks_for_help(int argc, char **argv)
@@ -33,13 +41,10 @@ static bool asks_for_help(int argc, char **argv)
 }
 
 /* argv[0] is a word that should be in `table`; `path` is what led here. */
-static int run_in(const struct cli_command *table, const char *path, int argc, char **argv)
+static int run_in(const struct cli_command *const *table, const char *path, int argc, char **argv)
 {
-    const struct cli_command *c = table;
-    while (c->name != NULL && strcmp(c->name, argv[0]) != 0) {
-        c++;
-    }
-    if (c->name == NULL) {
+    const struct cli_command *c = cli_find(table, argv[0]);
+    if (c == NULL) {
         return unknown_word(path, table, argv[0]);
     }
     struct cli_args a = {.command = c, .argc = argc - 1, .argv = argv + 1};

@@ -33,11 +33,13 @@ struct cli_command {
     const char *about;   /* what it does, its exit codes where it has its own; lines end in \n */
     const char *example; /* lines that could be typed, each ending in \n */
     const struct cli_option *options; /* ends with an all-zero row; NULL: none. Without --help */
-    const struct cli_command *subs;   /* sub-commands, as cli_commands; NULL: none, then `run` */
+    const struct cli_command *const
+        *subs; /* sub-commands, ends with NULL; NULL: none, then `run` */
     int (*run)(struct cli_args *a);
 };
 
-extern const struct cli_command cli_commands[]; /* ends with an all-zero row */
+/* In the order in which `weir --help` shows them; ends with NULL. Each row stands in its cmd_*.c. */
+extern const struct cli_command *const cli_commands[];
 
 /* The binary called by another name is the command that these words say. */
 struct cli_link {
@@ -47,6 +49,8 @@ struct cli_link {
 extern const struct cli_link cli_links[]; /* ends with an all-zero row */
 
 int cli_run(int argc, char **argv);
+/* The row of that name, or NULL. */
+const struct cli_command *cli_find(const struct cli_command *const *table, const char *word);
 
 /* ---- a command's view of its arguments (args.c) ---- */
 

@@ -6,24 +6,23 @@
 
 enum { OPT_MAN, OPT_COMPLETION };
 
-const struct cli_option cmd_help_options[] = {
+static const struct cli_option options[] = {
     [OPT_MAN] = {"man", NULL, "the man page, as roff", 0},
     [OPT_COMPLETION] = {"completion", NULL, "the bash completion script", 0},
     {NULL, NULL, NULL, 0},
 };
 
 /* Goes down the table by the words of the arguments. */
-static int help_on(struct cli_args *a, const char *word)
+static int help_on(struct cli_args *a)
 {
-    const struct cli_command *table = cli_commands, *c = NULL;
+    const struct cli_command *const *table = cli_commands;
+    const struct cli_command *c = NULL;
     char path[64] = "";
     for (int got = CLI_ARG; got == CLI_ARG; got = cli_next(a)) {
-        word = a->value;
-        for (c = table; c != NULL && c->name != NULL && strcmp(c->name, word) != 0; c++) {
-        }
-        if (c == NULL || c->name == NULL) {
+        c = table != NULL ? cli_find(table, a->value) : NULL;
+        if (c == NULL) {
             return cli_usage_error(a, "no command '%s%s%s'", path, path[0] != '\0' ? " " : "",
-                                   word);
+                                   a->value);
         }
         size_t used = strlen(path);
         snprintf(path + used, sizeof(path) - used, "%s%s", used > 0 ? " " : "", c->name);
@@ -33,7 +32,7 @@ static int help_on(struct cli_args *a, const char *word)
     return CLI_OK;
 }
 
-int cmd_help(struct cli_args *a)
+static int run(struct cli_args *a)
 {
     switch (cli_next(a)) {
     case OPT_MAN:
@@ -43,7 +42,7 @@ int cmd_help(struct cli_args *a)
         cli_help_completion(stdout);
         return CLI_OK;
     case CLI_ARG:
-        return help_on(a, a->value);
+        return help_on(a);
     case CLI_BAD:
         return CLI_USAGE;
     default:
@@ -51,3 +50,13 @@ int cmd_help(struct cli_args *a)
         return CLI_OK;
     }
 }
+
+const struct cli_command cmd_help = {
+    .name = "help",
+    .summary = "help on a command; the man page; shell completion",
+    .args = "[COMMAND...]",
+    .example = "  weir help yenc decode\n"
+               "  weir help --completion > /etc/bash_completion.d/weir\n",
+    .options = options,
+    .run = run,
+};

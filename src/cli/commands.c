@@ -3,17 +3,9 @@
 
 #include <stddef.h>
 
-const struct cli_command cli_commands[] = {
-    {
-        .name = "help",
-        .summary = "help on a command; the man page; shell completion",
-        .args = "[COMMAND...]",
-        .example = "  weir help yenc decode\n"
-                   "  weir help --completion > /etc/bash_completion.d/weir\n",
-        .options = cmd_help_options,
-        .run = cmd_help,
-    },
-    {.name = NULL},
+const struct cli_command *const cli_commands[] = {
+    &cmd_help,
+    NULL,
 };
 
 const struct cli_link cli_links[] = {

@@ -1,10 +1,9 @@
-/* commands.h - what each cmd_*.c gives to the table in commands.c. */
+/* commands.h - the rows of the command table, one per cmd_*.c. */
 #ifndef CLI_COMMANDS_H
 #define CLI_COMMANDS_H
 
 #include "cli/cli.h"
 
-extern const struct cli_option cmd_help_options[];
-int cmd_help(struct cli_args *a);
+extern const struct cli_command cmd_help;
 
 #endif

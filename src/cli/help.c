@@ -30,8 +30,8 @@ void cli_help_overview(FILE *f)
     fprintf(f, "Weir, a Usenet/NZB downloader engine\n\n"
                "usage: weir COMMAND [ARGUMENT...]     weir COMMAND --help tells more\n\n"
                "commands:\n");
-    for (const struct cli_command *c = cli_commands; c->name != NULL; c++) {
-        fprintf(f, "  %-12s %s\n", c->name, c->summary);
+    for (const struct cli_command *const *c = cli_commands; *c != NULL; c++) {
+        fprintf(f, "  %-12s %s\n", (*c)->name, (*c)->summary);
     }
     fprintf(f, "\n  %-12s %s\n  %-12s %s\n", "--version",
             "version, CPU kernels and library versions (also with --json)", "--help", "this text");
@@ -48,8 +48,8 @@ void cli_help_command(FILE *f, const char *path, const struct cli_command *c)
     fprintf(f, "weir %s: %s\n\nusage: ", path, c->summary);
     if (c->subs != NULL) {
         fprintf(f, "weir %s COMMAND [ARGUMENT...]\n\ncommands:\n", path);
-        for (const struct cli_command *s = c->subs; s->name != NULL; s++) {
-            fprintf(f, "  %-12s %s\n", s->name, s->summary);
+        for (const struct cli_command *const *s = c->subs; *s != NULL; s++) {
+            fprintf(f, "  %-12s %s\n", (*s)->name, (*s)->summary);
         }
     } else {
         print_usage_line(f, path, c);
@@ -101,16 +101,16 @@ static void roff_example(FILE *f, const char *example)
 static void man_command(FILE *f, const char *path, const struct cli_command *c)
 {
     if (c->subs != NULL) {
-        for (const struct cli_command *s = c->subs; s->name != NULL; s++) {
+        for (const struct cli_command *const *s = c->subs; *s != NULL; s++) {
             char sub[64];
-            snprintf(sub, sizeof(sub), "%s %s", path, s->name);
-            man_command(f, sub, s);
+            snprintf(sub, sizeof(sub), "%s %s", path, (*s)->name);
+            man_command(f, sub, *s);
         }
         return;
     }
     fputs(".SS ", f);
-    fprintf(f, "weir %s%s%s%s\n", path, more(c->options) ? " [OPTION...]" : "",
-            c->args != NULL ? " " : "", c->args != NULL ? c->args : "");
+    print_usage_line(f, path, c);
+    fputc('\n', f);
     roff(f, c->summary);
     fputs(".\n", f);
     if (c->about != NULL) {
@@ -141,8 +141,8 @@ void cli_help_man(FILE *f)
             ".SH SYNOPSIS\n.B weir\nCOMMAND [ARGUMENT...]\n"
             ".SH COMMANDS\n",
             WEIR_VERSION);
-    for (const struct cli_command *c = cli_commands; c->name != NULL; c++) {
-        man_command(f, c->name, c);
+    for (const struct cli_command *const *c = cli_commands; *c != NULL; c++) {
+        man_command(f, (*c)->name, *c);
     }
     fputs(".SH EXIT STATUS\n"
           "0: done. 1: tried, and it did not succeed; stderr says why. 2: the command line is "
@@ -155,8 +155,8 @@ void cli_help_man(FILE *f)
 static void completion_case(FILE *f, const char *path, const struct cli_command *c)
 {
     fprintf(f, "    \"%s\") words=\"", path);
-    for (const struct cli_command *s = c->subs; s != NULL && s->name != NULL; s++) {
-        fprintf(f, "%s ", s->name);
+    for (const struct cli_command *const *s = c->subs; s != NULL && *s != NULL; s++) {
+        fprintf(f, "%s ", (*s)->name);
     }
     for (const struct cli_option *o = c->options; more(o); o++) {
         if (o->name != NULL) {
@@ -164,10 +164,10 @@ static void completion_case(FILE *f, const char *path, const struct cli_command 
         }
     }
     fputs("--help\" ;;\n", f);
-    for (const struct cli_command *s = c->subs; s != NULL && s->name != NULL; s++) {
+    for (const struct cli_command *const *s = c->subs; s != NULL && *s != NULL; s++) {
         char sub[64];
-        snprintf(sub, sizeof(sub), "%s %s", path, s->name);
-        completion_case(f, sub, s);
+        snprintf(sub, sizeof(sub), "%s %s", path, (*s)->name);
+        completion_case(f, sub, *s);
     }
 }
 
@@ -183,12 +183,12 @@ void cli_help_completion(FILE *f)
           "  done\n"
           "  case $path in\n    \"\") words=\"",
           f);
-    for (const struct cli_command *c = cli_commands; c->name != NULL; c++) {
-        fprintf(f, "%s ", c->name);
+    for (const struct cli_command *const *c = cli_commands; *c != NULL; c++) {
+        fprintf(f, "%s ", (*c)->name);
     }
     fputs("--help --version\" ;;\n", f);
-    for (const struct cli_command *c = cli_commands; c->name != NULL; c++) {
-        completion_case(f, c->name, c);
+    for (const struct cli_command *const *c = cli_commands; *c != NULL; c++) {
+        completion_case(f, (*c)->name, *c);
     }
     fputs("  esac\n"
           "  COMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))\n"
