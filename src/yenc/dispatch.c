@@ -9,9 +9,11 @@
 
 static const struct yenc_kernel kernels[] = {
 #if defined(WEIR_SIMD) && defined(__x86_64__)
-    {"vbmi2", CPU_AVX512VBMI2 | CPU_GFNI, yenc_decode_vbmi2, yenc_encode_scalar},
-    {"avx2", CPU_AVX2, yenc_decode_avx2, yenc_encode_scalar},
-    {"ssse3", CPU_SSSE3 | CPU_SSE41 | CPU_POPCNT, yenc_decode_ssse3, yenc_encode_scalar},
+    {"vbmi2", CPU_AVX512VBMI2 | CPU_GFNI, yenc_decode_vbmi2, yenc_encode_ssse3},
+    {"avx2", CPU_AVX2, yenc_decode_avx2, yenc_encode_ssse3},
+    {"ssse3", CPU_SSSE3 | CPU_SSE41 | CPU_POPCNT, yenc_decode_ssse3, yenc_encode_ssse3},
+#elif defined(WEIR_SIMD) && defined(__aarch64__)
+    {"neon", CPU_NEON, yenc_decode_neon, yenc_encode_scalar},
 #endif
     {"scalar", 0, NULL, yenc_encode_scalar},
     {NULL, 0, NULL, NULL},

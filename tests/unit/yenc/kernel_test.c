@@ -240,6 +240,36 @@ static void test_every_split(void)
     }
 }
 
+/* Every encoder makes the same text, for all lengths and line lengths; no line begins with a dot; the text decodes to
+ * the data. */
+static void test_encoders_agree(void)
+{
+    static uint8_t data[3000], want[8000], got[8000];
+    TEST_ASSERT_TRUE(yenc_encode_max(sizeof(data), YENC_LINE_MIN) <= sizeof(want));
+    for (size_t n = 0; n < sizeof(data); n += n < 300 ? 1 : 97) {
+        unsigned line = n % 3 == 0 ? 128 : 64 + (unsigned)rng_below(&rng, 934);
+        mean_bytes(data, n);
+        for (size_t i = 0; i < n; i++) {
+            data[i] = (uint8_t)(data[i] - 42);
+        }
+        size_t len = yenc_encode_scalar(data, n, line, want);
+        TEST_ASSERT_TRUE(len <= yenc_encode_max(n, line));
+        for (size_t i = 0; i + 2 < len; i++) {
+            TEST_ASSERT_FALSE(want[i] == '\n' && want[i + 1] == '.');
+        }
+        struct result back = decode(NULL, want, len, got, YENC_AT_LINE, false);
+        TEST_ASSERT_EQUAL_UINT64(n, back.made);
+        TEST_ASSERT_EQUAL_INT(0, memcmp(data, got, n));
+        for (const struct yenc_kernel *k = yenc_kernels(); k->name != NULL; k++) {
+            if (yenc_kernel_runs(k)) {
+                memcpy(in.end - n, data, n);
+                TEST_ASSERT_EQUAL_UINT64_MESSAGE(len, k->encode(in.end - n, n, line, got), k->name);
+                TEST_ASSERT_EQUAL_INT_MESSAGE(0, memcmp(want, got, len), k->name);
+            }
+        }
+    }
+}
+
 /* The specification itself, on what the format says by example. */
 static void test_specification(void)
 {
@@ -294,5 +324,6 @@ int main(void)
     RUN_TEST(test_all_alignments);
     RUN_TEST(test_line_shapes);
     RUN_TEST(test_every_split);
+    RUN_TEST(test_encoders_agree);
     return UNITY_END();
 }
