@@ -60,16 +60,17 @@ static void dump(const uint8_t *p, size_t n)
 }
 
 static void compare(const char *kernel, const char *how, struct result want, struct result got,
-                    const uint8_t *src, size_t n, const uint8_t *bytes, int state)
+                    const uint8_t *src, size_t n, const uint8_t *bytes, enum yenc_state state)
 {
     if (want.stop == got.stop && want.state == got.state && want.used == got.used &&
         want.made == got.made && memcmp(expected, bytes, want.made) == 0) {
         return;
     }
-    printf("%s %s: from state %d, %zu bytes:\n", kernel, how, state, n);
+    printf("%s %s: from state %d, %zu bytes:\n", kernel, how, (int)state, n);
     dump(src, n < 600 ? n : 600);
-    printf("want stop %d state %d used %zu made %zu, got %d %d %zu %zu\n", want.stop, want.state,
-           want.used, want.made, got.stop, got.state, got.used, got.made);
+    printf("want stop %d state %d used %zu made %zu, got %d %d %zu %zu\n", (int)want.stop,
+           (int)want.state, want.used, want.made, (int)got.stop, (int)got.state, got.used,
+           got.made);
     TEST_FAIL_MESSAGE("a kernel differs from the specification");
 }
 
