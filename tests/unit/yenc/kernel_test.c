@@ -241,6 +241,46 @@ static void test_every_split(void)
     }
 }
 
+/* Decodes through all control lines, as the data of one body, in two pieces. */
+static struct result decode_body(const struct yenc_kernel *k, const uint8_t *src, size_t n,
+                                 size_t split, uint8_t *dst)
+{
+    struct result all = {YENC_MORE, YENC_AT_LINE, 0, 0};
+    while (all.used < n && all.stop != YENC_END) {
+        size_t end = all.used < split ? split : n;
+        struct result x =
+            decode(k, src + all.used, end - all.used, dst + all.made, all.state, false);
+        all = (struct result){x.stop, x.state, all.used + x.used, all.made + x.made};
+    }
+    return all;
+}
+
+/* The articles of tests/data/yenc, split everywhere (the few long ones at every 31st byte). */
+static void test_corpus(void)
+{
+    static uint8_t text[MOST], made[MOST];
+    FILE *index = fopen(TEST_DATA_DIR "/yenc/index.tsv", "r");
+    TEST_ASSERT_NOT_NULL(index);
+    char line[2048];
+    while (fgets(line, sizeof(line), index) != NULL) {
+        char path[512];
+        snprintf(path, sizeof(path), "%s/yenc/%.*s", TEST_DATA_DIR, (int)strcspn(line, "\t"), line);
+        FILE *f = fopen(path, "rb");
+        TEST_ASSERT_NOT_NULL_MESSAGE(f, path);
+        size_t n = fread(text, 1, MOST, f);
+        fclose(f);
+        struct result want = decode_body(NULL, text, n, 0, expected);
+        EACH_KERNEL(k)
+        {
+            for (size_t split = 0; split <= n; split += n > 2000 ? 31 : 1) {
+                compare(k->name, path, want, decode_body(k, text, n, split, made), text, n, made,
+                        YENC_AT_LINE);
+            }
+        }
+    }
+    fclose(index);
+}
+
 /* Every encoder makes the same text, for all lengths and line lengths; no line begins with a dot; the text decodes to
  * the data. */
 static void test_encoders_agree(void)
@@ -325,6 +365,7 @@ int main(void)
     RUN_TEST(test_all_alignments);
     RUN_TEST(test_line_shapes);
     RUN_TEST(test_every_split);
+    RUN_TEST(test_corpus);
     RUN_TEST(test_encoders_agree);
     return UNITY_END();
 }
