@@ -21,10 +21,8 @@ rc=0; said=$("$weir" help --mna 2>&1) || rc=$?
 done
 
 # The man page is roff that groff has no complaint about; the completion is bash that offers the commands.
-if command -v groff >/dev/null; then
-    complaints=$("$weir" help --man | groff -man -Tutf8 -ww -z 2>&1) || fail "groff: $complaints"
-    [ -z "$complaints" ] || fail "groff: $complaints"
-fi
+complaints=$("$weir" help --man | groff -man -Tutf8 -ww -z 2>&1) || fail "groff: $complaints"
+[ -z "$complaints" ] || fail "groff: $complaints"
 offered=$(bash -c '
     eval "$("$1" help --completion)"
     COMP_WORDS=(weir he) COMP_CWORD=1
