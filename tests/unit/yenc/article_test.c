@@ -149,6 +149,10 @@ static void test_room_is_bounded(void)
                           feed_text("=ybegin line=128 size=4611686018427387904 name=x\r\n"));
     TEST_ASSERT_EQUAL_INT(YENC_FEED_ROOM, feed_text("kkk"));
     TEST_ASSERT_EQUAL_UINT64(YENC_RAW_MAX, yenc_article_wants(&art));
+    yenc_article_init(&art, false);
+    TEST_ASSERT_EQUAL_INT(YENC_FEED_ROOM, feed_text("=ybegin part=1 line=128 size=900000 name=x\r\n"
+                                                    "=ypart begin=1 end=3\r\nkkk"));
+    TEST_ASSERT_EQUAL_UINT64(3, yenc_article_wants(&art)); /* the part's, not the file's */
     uint8_t room[3];
     yenc_article_room(&art, room, 2);
     size_t used;
