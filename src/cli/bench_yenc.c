@@ -2,8 +2,9 @@
  *
  * A decoder that gets the same article again and again looks a quarter faster than it is, because the branch predictor
  * learns the article: so every sample decodes bytes not seen for the last 64 MiB. Each round gives each subject one
- * sample; medians over the rounds are printed, and ratios, which are what can be compared between machines. "hot" is
- * data in the cache, as behind a TLS record just decrypted; "cold" is data in memory only. Cycles are those of the core
+ * sample; medians over the rounds are printed, and ratios, which are what can be compared between machines. A short
+ * probe of the core's width before and after each sample tells whether a neighbour (another thread of the core, another
+ * guest) was in the way; such samples are left out as long as enough others remain. "hot" is data in the cache, as behind a TLS record just decrypted; "cold" is data in memory only. Cycles are those of the core
  * clock, which is measured in every round by a chain of operations that wait for each other. */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -22,7 +23,7 @@
 #include "cli/bench.h"
 #include "yenc/kernel.h"
 
-enum { POOL = 64 << 20, BATCH = 64 << 10, SUBJECTS_MAX = 32, ROUNDS_MAX = 100000 };
+enum { POOL = 64 << 20, BATCH = 128 << 10, SUBJECTS_MAX = 32, ROUNDS_MAX = 20000 };
 enum what { COPY, DECODE, DECODE_CRC, CRC, ENCODE, WHATS };
 static const char *const what_names[WHATS] = {"memcpy", "decode", "decode+crc", "crc", "encode"};
 
@@ -34,13 +35,19 @@ struct reference {
     int decode_kernel, crc_kernel;
 };
 
+struct samples {
+    double *ns;    /* per byte, one per round; sorted at the end */
+    double *probe; /* ns, the longer of those around the sample */
+    size_t n;
+};
+
 struct subject {
     enum what what;
     char name[40];
     const struct yenc_kernel *yenc;
     const struct crc32_kernel *crc;
     const struct reference *ref;
-    double *hot, *cold; /* ns per byte, one per round */
+    struct samples hot, cold;
 };
 
 struct bench {
@@ -53,6 +60,9 @@ struct bench {
     double *ghz;
     uint8_t *raw, *pool, *src, *dst;
     size_t pool_len, at;
+    double best_probe;
+    size_t quiet_permille;
+    bool out_of_memory;
 };
 
 static double now_ns(void)
@@ -79,6 +89,22 @@ static double core_ghz(void)
     return STEPS / (now_ns() - from);
 }
 
+/* Four chains side by side: what else runs on this core takes its share of them. */
+static double probe_ns(void)
+{
+    enum { STEPS = 800 };
+    uint64_t a = 1, b = 2, c = 3, d = 4, y = 0;
+    __asm__ volatile("" : "+r"(y));
+    double from = now_ns();
+    for (int i = 0; i < STEPS; i++) {
+        a ^= y, b ^= y, c ^= y, d ^= y;
+        __asm__ volatile("" : "+r"(a), "+r"(b), "+r"(c), "+r"(d));
+        a ^= y, b ^= y, c ^= y, d ^= y;
+        __asm__ volatile("" : "+r"(a), "+r"(b), "+r"(c), "+r"(d));
+    }
+    return now_ns() - from;
+}
+
 /* ---- subjects ---- */
 
 static const char *ref_kernel_name(int k)
@@ -97,6 +123,19 @@ static const char *ref_kernel_name(int k)
     return "?";
 }
 
+static bool samples_init(struct samples *s)
+{
+    s->ns = mem_zalloc(ROUNDS_MAX, sizeof(double));
+    s->probe = mem_zalloc(ROUNDS_MAX, sizeof(double));
+    return s->ns != NULL && s->probe != NULL;
+}
+
+static void samples_close(struct samples *s)
+{
+    mem_free(s->ns);
+    mem_free(s->probe);
+}
+
 static struct subject *add(struct bench *b, enum what what, const char *name)
 {
     if (b->n_subjects == SUBJECTS_MAX) {
@@ -104,15 +143,11 @@ static struct subject *add(struct bench *b, enum what what, const char *name)
     }
     struct subject *s = &b->subjects[b->n_subjects];
     *s = (struct subject){.what = what};
-    s->hot = mem_zalloc(ROUNDS_MAX, sizeof(double));
-    s->cold = mem_zalloc(ROUNDS_MAX, sizeof(double));
-    snprintf(s->name, sizeof(s->name), "%s", name);
-    if (s->hot == NULL || s->cold == NULL) {
-        mem_free(s->hot);
-        mem_free(s->cold);
-        return NULL;
-    }
     b->n_subjects++;
+    snprintf(s->name, sizeof(s->name), "%s", name);
+    bool good = samples_init(&s->hot);
+    good = samples_init(&s->cold) && good;
+    b->out_of_memory = b->out_of_memory || !good;
     return s;
 }
 
@@ -291,28 +326,35 @@ static size_t run_chunk(const struct subject *s, const uint8_t *src, size_t n, u
     return n;
 }
 
-static double sample(struct bench *b, const struct subject *s, bool cold)
+static void sample(struct bench *b, const struct subject *s, bool cold, struct samples *to)
 {
     if (b->at + BATCH > b->pool_len || b->at + BATCH > POOL) {
         b->at = b->rounds * 64 % 4096;
     }
-    const uint8_t *fresh = (s->what == ENCODE ? b->raw : b->pool) + b->at;
+    const uint8_t *base = s->what == ENCODE ? b->raw : b->pool, *fresh = base + b->at;
     b->at += BATCH;
     if (cold) {
         flush(fresh, BATCH);
         flush(b->dst, 2 * BATCH);
     } else {
+        /* Code and tables are warm, too, but from other bytes than those that are measured. */
+        run_chunk(s, base + POOL - b->at, BATCH / 4, YENC_LINE_USUAL, b->dst);
         memcpy(b->src, fresh, BATCH);
         fresh = b->src;
     }
-    size_t bytes = 0;
+    size_t bytes = 0, batch = strcmp(s->name, "scalar") == 0 ? BATCH / 8 : BATCH; /* no waiting */
+    batch = batch > b->chunk ? batch : b->chunk;
     unsigned line = b->line > 0 ? (unsigned)b->line : YENC_LINE_MAX;
-    double from = now_ns();
-    for (size_t i = 0; i + b->chunk <= BATCH; i += b->chunk) {
+    double before = probe_ns(), from = now_ns();
+    for (size_t i = 0; i + b->chunk <= batch; i += b->chunk) {
         uint8_t *dst = cold && s->what != ENCODE ? b->dst + i : b->dst;
         bytes += run_chunk(s, fresh + i, b->chunk, line, dst);
     }
-    return (now_ns() - from) / (double)bytes;
+    to->ns[to->n] = (now_ns() - from) / (double)bytes;
+    double after = probe_ns();
+    to->probe[to->n++] = before > after ? before : after;
+    double shorter = before < after ? before : after;
+    b->best_probe = b->best_probe == 0 || shorter < b->best_probe ? shorter : b->best_probe;
 }
 
 static void measure(struct bench *b)
@@ -321,10 +363,10 @@ static void measure(struct bench *b)
     while (b->rounds < ROUNDS_MAX && (now_ns() < stop || b->rounds < 3)) {
         b->ghz[b->rounds] = core_ghz();
         for (size_t i = 0; i < b->n_subjects; i++) {
-            b->subjects[i].hot[b->rounds] = sample(b, &b->subjects[i], false);
+            sample(b, &b->subjects[i], false, &b->subjects[i].hot);
         }
         for (size_t i = 0; i < b->n_subjects; i++) {
-            b->subjects[i].cold[b->rounds] = sample(b, &b->subjects[i], true);
+            sample(b, &b->subjects[i], true, &b->subjects[i].cold);
         }
         b->rounds++;
     }
@@ -336,10 +378,54 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static double median(double *v, size_t n)
+static size_t count_quiet(const struct samples *s, double limit)
 {
-    qsort(v, n, sizeof(*v), by_value);
-    return v[n / 2];
+    size_t n = 0;
+    for (size_t i = 0; i < s->n; i++) {
+        n += s->probe[i] <= limit;
+    }
+    return n;
+}
+
+/* Keeps the quiet samples, and sorts. */
+static void settle(struct samples *s, double limit)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < s->n; i++) {
+        if (s->probe[i] <= limit) {
+            s->ns[kept++] = s->ns[i];
+        }
+    }
+    s->n = kept;
+    qsort(s->ns, kept, sizeof(double), by_value);
+}
+
+/* A tenth of the samples, and five of each kind, must be quiet for the others to be left out. */
+static void settle_all(struct bench *b)
+{
+    double limit = b->best_probe * 1.25;
+    size_t quiet = 0, all = 0, fewest = SIZE_MAX;
+    for (size_t i = 0; i < 2 * b->n_subjects; i++) {
+        const struct subject *s = &b->subjects[i / 2];
+        size_t n = count_quiet(i % 2 ? &s->cold : &s->hot, limit);
+        quiet += n;
+        all += b->rounds;
+        fewest = n < fewest ? n : fewest;
+    }
+    b->quiet_permille = quiet * 1000 / all;
+    if (b->quiet_permille < 100 || fewest < 5) {
+        limit = 1e18;
+    }
+    for (size_t i = 0; i < b->n_subjects; i++) {
+        settle(&b->subjects[i].hot, limit);
+        settle(&b->subjects[i].cold, limit);
+    }
+    qsort(b->ghz, b->rounds, sizeof(double), by_value);
+}
+
+static double median(const struct samples *s)
+{
+    return s->ns[s->n / 2];
 }
 
 /* ---- the report ---- */
@@ -359,19 +445,19 @@ static const struct subject *find(const struct bench *b, enum what what, bool re
     return NULL;
 }
 
-/* All samples are sorted by now. */
+/* All samples are settled by now. */
 static struct line line_of(const struct bench *b, const struct subject *s)
 {
-    size_t mid = b->rounds / 2;
     const struct subject *scalar = find(b, s->what, false), *ref = find(b, s->what, true);
+    double hot = median(&s->hot), cold = median(&s->cold);
     return (struct line){
-        .hot_gbs = 1 / s->hot[mid],
-        .cold_gbs = 1 / s->cold[mid],
-        .best_gbs = 1 / s->hot[0],
-        .cycles = s->hot[mid] * b->ghz[mid],
-        .by_scalar = scalar != NULL ? scalar->hot[mid] / s->hot[mid] : 0,
-        .by_ref = ref != NULL ? ref->hot[mid] / s->hot[mid] : 0,
-        .cold_by_ref = ref != NULL ? ref->cold[mid] / s->cold[mid] : 0,
+        .hot_gbs = 1 / hot,
+        .cold_gbs = 1 / cold,
+        .best_gbs = 1 / s->hot.ns[0],
+        .cycles = hot * b->ghz[b->rounds / 2],
+        .by_scalar = scalar != NULL ? median(&scalar->hot) / hot : 0,
+        .by_ref = ref != NULL ? median(&ref->hot) / hot : 0,
+        .cold_by_ref = ref != NULL ? median(&ref->cold) / cold : 0,
     };
 }
 
@@ -384,6 +470,7 @@ static void print_json(struct bench *b)
     jsonw_kuint(&j, "line", b->line);
     jsonw_kbool(&j, "lf", b->lf);
     jsonw_kuint(&j, "rounds", b->rounds);
+    jsonw_kuint(&j, "quiet_permille", b->quiet_permille);
     jsonw_kdouble(&j, "core_ghz", b->ghz[b->rounds / 2], 3);
     jsonw_kstr(&j, "ref", b->ref_path);
     jsonw_key(&j, "rows");
@@ -419,10 +506,12 @@ static void print_number(double v, int width, int decimals)
 
 static void print_table(struct bench *b)
 {
-    printf("medians of %zu rounds, fresh data, chunks of %llu bytes, lines of %llu%s, core at %.2f "
-           "GHz\n",
-           b->rounds, (unsigned long long)b->chunk, (unsigned long long)b->line,
-           b->lf ? " (LF)" : "", b->ghz[b->rounds / 2]);
+    printf(
+        "medians of %zu rounds (%zu %% of samples undisturbed%s), fresh data, core at %.2f GHz\n",
+        b->rounds, b->quiet_permille / 10, b->quiet_permille < 100 ? ": too few, all count" : "",
+        b->ghz[b->rounds / 2]);
+    printf("chunks of %llu bytes, lines of %llu%s\n", (unsigned long long)b->chunk,
+           (unsigned long long)b->line, b->lf ? " (LF)" : "");
     printf("%-11s %-18s %8s %9s %9s %7s | %8s %7s\n", "", "", "hot GB/s", "cycles/B", "x scalar",
            "x ref", "cold", "x ref");
     for (size_t i = 0; i < b->n_subjects; i++) {
@@ -464,7 +553,7 @@ static int parse(struct cli_args *a, struct bench *b)
             good = cli_number(a, 1, 3600, &b->seconds);
             break;
         case OPT_CHUNK:
-            good = cli_size(a, 64, BATCH, &b->chunk);
+            good = cli_size(a, 64, 64 << 10, &b->chunk);
             break;
         case OPT_LINE:
             if (strcmp(a->value, "0") == 0) {
@@ -506,17 +595,16 @@ static int run(struct cli_args *a)
             fprintf(stderr, "measuring for %llu s ...\n", (unsigned long long)b.seconds);
         }
         add_subjects(&b);
+        rc = b.out_of_memory ? cli_failed(a, "out of memory") : CLI_OK;
+    }
+    if (rc == CLI_OK) {
         measure(&b);
-        median(b.ghz, b.rounds);
-        for (size_t i = 0; i < b.n_subjects; i++) {
-            median(b.subjects[i].hot, b.rounds);
-            median(b.subjects[i].cold, b.rounds);
-        }
+        settle_all(&b);
         (b.json ? print_json : print_table)(&b);
     }
     for (size_t i = 0; i < b.n_subjects; i++) {
-        mem_free(b.subjects[i].hot);
-        mem_free(b.subjects[i].cold);
+        samples_close(&b.subjects[i].hot);
+        samples_close(&b.subjects[i].cold);
     }
     mem_free(b.raw);
     mem_free(b.pool);
