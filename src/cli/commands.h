@@ -4,6 +4,7 @@
 
 #include "cli/cli.h"
 
+extern const struct cli_command cmd_config;
 extern const struct cli_command cmd_help;
 
 #endif

@@ -11,12 +11,15 @@
 static void store(struct build *b, struct item *item, const char *dir, void *base)
 {
     const struct config_option *o = item->e.option;
-    const char *wrong = value_store(&b->arena, o, item->e.value, dir, base, &item->e.value);
-    if (wrong == NULL) {
-        return;
+    if (!item->broken) {
+        const char *value = item->e.value;
+        const char *wrong = value_store(&b->arena, o, value, dir, base, &item->e.value);
+        if (wrong == NULL) {
+            return;
+        }
+        build_problem(b, CONFIG_ERROR, &item->e, "'%s': %s",
+                      o->kind == CONFIG_SECRET ? "***" : build_shown(b, value), wrong);
     }
-    build_problem(b, CONFIG_ERROR, &item->e, "'%s': %s",
-                  o->kind == CONFIG_SECRET ? "***" : build_shown(b, item->e.value), wrong);
     const char *preset = o->preset;
     if (o->kind == CONFIG_PATH && strncmp(preset, "~/", 2) == 0) {
         preset = arena_printf(&b->arena, "%s%s", b->home, preset + 1);
@@ -112,8 +115,13 @@ static void set_value(const struct run *r, const char *option, const char *value
     }
 }
 
+/* The presets first: when there are too many options (which was said), some of these may have no item. */
 static void store_run(struct build *b, const struct run *r, const char *dir, void *base)
 {
+    const struct config_option *o = config_group_options(r->first->e.group);
+    for (const char *value; o->name != NULL; o++) {
+        value_store(&b->arena, o, o->preset, dir, base, &value);
+    }
     for (size_t i = 0; i < r->count; i++) {
         store(b, &r->first[i], dir, base);
     }
@@ -301,7 +309,7 @@ static bool check_task(struct build *b, const struct run *r, struct config_task 
         return false;
     }
     if (t->command >= CONFIG_TASK_SCRIPT && t->param[0] == '\0') {
-        build_problem(b, CONFIG_ERROR, about(r, "Param"), "Task%u.Command needs a Param", t->id);
+        build_problem(b, CONFIG_ERROR, about(r, "Command"), "Task%u.Command needs a Param", t->id);
         return false;
     }
     return true;
@@ -320,7 +328,7 @@ static void fill_tasks(struct build *b)
     b->c.tasks = all;
 }
 
-/* One line for all options that are only there for the sake of NZBGet's files. */
+/* One line for all options that were set to something and will not do it. */
 static void note_without_effect(struct build *b)
 {
     char names[512] = "";
@@ -328,7 +336,7 @@ static void note_without_effect(struct build *b)
     for (size_t i = 0; i < b->count; i++) {
         const struct config_entry *e = &b->items[i].e;
         if (e->option != NULL && (e->option->flags & CONFIG_NO_EFFECT) &&
-            e->from != CONFIG_FROM_DEFAULT && used < sizeof(names)) {
+            strcmp(e->value, e->option->preset) != 0 && used < sizeof(names)) {
             int n =
                 snprintf(names + used, sizeof(names) - used, "%s%s", used > 0 ? ", " : "", e->name);
             used += n > 0 ? (size_t)n : 0;

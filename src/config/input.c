@@ -63,11 +63,24 @@ static bool take_old(struct build *b, const struct config_entry *e, const struct
     return false;
 }
 
+static bool has_control(const char *s)
+{
+    for (; *s != '\0'; s++) {
+        if (((unsigned char)*s < ' ' && *s != '\t') || *s == 0x7f) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void assign(struct build *b, const char *name, size_t name_len, const char *value,
                    size_t value_len, enum config_from from, unsigned line)
 {
     char near[CONFIG_NAME_MAX];
     struct config_name n;
+    if (b->full_said) {
+        return;
+    }
     trim(&name, &name_len);
     bool known = config_resolve(name, name_len, &n, near);
     if (n.option == NULL || n.option->kind != CONFIG_SECRET) {
@@ -88,6 +101,12 @@ static void assign(struct build *b, const char *name, size_t name_len, const cha
     }
     if (known && n.option != NULL) {
         e.name = arena_strn(&b->arena, n.name, strlen(n.name));
+    }
+    bool secret = n.option != NULL && n.option->kind == CONFIG_SECRET;
+    if (has_control(e.raw) && !secret) {
+        build_problem(b, CONFIG_ERROR, &e, "'%s': holds a control character",
+                      build_shown(b, e.raw));
+        return;
     }
     struct item *there = build_find(b, e.name);
     if (read_only(there)) {

@@ -287,6 +287,7 @@ static const char *value_of(struct build *b, struct item *item)
         build_problem(b, CONFIG_ERROR, &item->e, "its variables lead back to itself");
         item->e.value = item->e.raw;
         item->state = EXPANDED;
+        item->broken = true;
     }
     if (item->state == RAW) {
         item->state = EXPANDING;

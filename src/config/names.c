@@ -109,7 +109,11 @@ static void near_numbered(const char *name, char *near)
 {
     const char *groups[CONFIG_GROUPS] = {NULL}, *known[64];
     char prefix[CONFIG_NAME_MAX];
-    size_t letters = strcspn(name, "0123456789."), digits = strcspn(name + letters, ".");
+    size_t letters = 0, digits;
+    while (isalpha((unsigned char)name[letters])) {
+        letters++;
+    }
+    digits = strspn(name + letters, "0123456789");
     snprintf(prefix, sizeof(prefix), "%.*s", (int)letters, name);
     for (unsigned g = CONFIG_GLOBAL + 1; g < CONFIG_GROUPS; g++) {
         groups[g - 1] = config_group_name(g);
@@ -120,7 +124,8 @@ static void near_numbered(const char *name, char *near)
         g++;
     }
     near[0] = '\0';
-    if (group == NULL || g == CONFIG_GROUPS || digits > 4) {
+    const char *dot = name + letters + digits;
+    if (group == NULL || g == CONFIG_GROUPS || digits > 4 || *dot != '.') {
         return;
     }
     size_t n = 0;
@@ -128,12 +133,11 @@ static void near_numbered(const char *name, char *near)
         known[n++] = o->name;
     }
     known[n] = NULL;
-    const char *dot = strchr(name, '.');
     const char *found = nearest(dot + 1, known);
     if (found != NULL) {
         const char *number = name + letters;
         int width = (int)digits;
-        for (; width > 1 && *number == '0'; width--) {
+        for (; width > 0 && *number == '0'; width--) {
             number++;
         }
         snprintf(near, CONFIG_NAME_MAX, "%s%.*s.%s", group, width > 0 ? width : 1,
@@ -190,7 +194,7 @@ static bool contains(const char *text, const char *const *words)
 
 bool config_is_secret(const struct config_option *o, const char *name)
 {
-    static const char *const words[] = {"pass", "secret", "token", "apikey", "api_key", NULL};
+    static const char *const words[] = {"pas", "pwd", "secret", "token", "key", NULL};
     return o != NULL ? o->kind == CONFIG_SECRET : contains(name, words);
 }
 

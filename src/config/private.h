@@ -24,6 +24,7 @@ struct item {
     struct config_entry e;
     uint64_t rank; /* place in the order of the sample file */
     enum state state;
+    bool broken; /* said already; the default counts */
 };
 
 struct build {

@@ -109,21 +109,24 @@ static const char *store_number(struct arena *a, const struct config_option *o, 
     return NULL;
 }
 
-/* Absolute, without slashes at the end. NULL when it cannot be. */
+/* Absolute, without slashes at the end or doubled ones. NULL when it cannot be. */
 static const char *make_path(struct arena *a, const char *text, size_t len, const char *dir)
 {
-    while (len > 1 && text[len - 1] == '/') {
-        len--;
-    }
     bool absolute = len > 0 && text[0] == '/';
-    if (len >= VALUE_MAX || (!absolute && (dir == NULL || dir[0] != '/')) ||
-        strlen(dir != NULL ? dir : "") + len + 1 >= VALUE_MAX) {
+    dir = absolute || dir == NULL ? "" : dir;
+    if ((!absolute && dir[0] != '/') || len >= VALUE_MAX || strlen(dir) + 1 + len >= VALUE_MAX) {
         return NULL;
     }
-    if (absolute) {
-        return arena_strn(a, text, len);
+    char out[VALUE_MAX];
+    size_t n = 0, dir_len = strlen(dir);
+    for (size_t i = 0; i < dir_len + 1 + len; i++) {
+        char c = i < dir_len ? dir[i] : i == dir_len ? '/' : text[i - dir_len - 1];
+        if (c != '/' || n == 0 || out[n - 1] != '/') {
+            out[n++] = c;
+        }
     }
-    return arena_printf(a, "%s%s%.*s", dir, strcmp(dir, "/") == 0 ? "" : "/", (int)len, text);
+    n -= n > 1 && out[n - 1] == '/';
+    return arena_strn(a, out, n);
 }
 
 static const char *store_path(struct arena *a, const char *text, const char *dir,
@@ -169,16 +172,6 @@ static const char *store_list(struct arena *a, const struct config_option *o, co
     return NULL;
 }
 
-static bool has_control(const char *s)
-{
-    for (; *s != '\0'; s++) {
-        if (((unsigned char)*s < ' ' && *s != '\t') || *s == 0x7f) {
-            return true;
-        }
-    }
-    return false;
-}
-
 const char *value_store(struct arena *a, const struct config_option *o, const char *text,
                         const char *dir, void *base, const char **canonical)
 {
@@ -192,9 +185,6 @@ const char *value_store(struct arena *a, const struct config_option *o, const ch
     } nowhere;
     void *field = o->field != CONFIG_NO_FIELD ? (char *)base + o->field : (void *)&nowhere;
     *canonical = text;
-    if (has_control(text) && o->kind != CONFIG_SECRET) {
-        return "holds a control character";
-    }
     if (text[0] == '\0' && (o->flags & CONFIG_NOT_EMPTY)) {
         return "may not be empty";
     }
