@@ -399,10 +399,13 @@ static void read_server_url(struct build *b, const char *url, enum config_from f
 
 /* ---- the environment and the command line ---- */
 
-/* "SERVER1_HOST" names the option whose variable it is. */
-static const char *option_of_variable(struct build *b, const char *variable, size_t len)
+/* "SERVER1_HOST" names the option whose variable it is. NULL: none; then `near` is the nearest variable or "". */
+static const char *option_of_variable(struct build *b, const char *variable, size_t len, char *near,
+                                      size_t near_size)
 {
-    char name[CONFIG_NAME_MAX], near[CONFIG_NAME_MAX];
+    char name[CONFIG_NAME_MAX], guess[CONFIG_NAME_MAX];
+    struct config_name n;
+    near[0] = '\0';
     if (len >= sizeof(name)) {
         return NULL;
     }
@@ -412,11 +415,34 @@ static const char *option_of_variable(struct build *b, const char *variable, siz
     if (line != NULL) {
         *line = '.';
     }
-    struct config_name n;
-    if (config_resolve(name, len, &n, near)) {
+    if (config_resolve(name, len, &n, guess)) {
         return arena_strn(&b->arena, n.name, strlen(n.name));
     }
+    if (line != NULL && guess[0] == '\0') { /* MAIN_DIR for MAINDIR */
+        memmove(line, line + 1, strlen(line));
+        if (config_resolve(name, strlen(name), &n, guess)) {
+            snprintf(guess, sizeof(guess), "%s", n.name);
+        }
+    }
+    if (guess[0] != '\0') {
+        config_variable("WEIR_", guess, near, near_size);
+    }
     return NULL;
+}
+
+static void read_variable(struct build *b, const char *variable, const char *equals)
+{
+    char near[CONFIG_NAME_MAX + 8];
+    size_t len = (size_t)(equals - variable);
+    const char *name = option_of_variable(b, variable + 5, len - 5, near, sizeof(near));
+    if (name != NULL) {
+        assign(b, name, strlen(name), equals + 1, strlen(equals + 1), CONFIG_FROM_ENV, 0);
+        return;
+    }
+    const struct config_entry at = {.name = arena_strn(&b->arena, variable, len),
+                                    .from = CONFIG_FROM_ENV};
+    build_problem(b, CONFIG_WARNING, &at, "there is no option for this variable%s%s%s",
+                  near[0] != '\0' ? "; did you mean " : "", near, near[0] != '\0' ? "?" : "");
 }
 
 void build_read_env(struct build *b)
@@ -433,15 +459,7 @@ void build_read_env(struct build *b)
             strncmp(*v, "WEIR_TEST_", 10) == 0) {
             continue;
         }
-        size_t len = (size_t)(equals - *v);
-        const char *name = option_of_variable(b, *v + 5, len - 5);
-        if (name != NULL) {
-            assign(b, name, strlen(name), equals + 1, strlen(equals + 1), CONFIG_FROM_ENV, 0);
-        } else {
-            const struct config_entry at = {.name = arena_strn(&b->arena, *v, len),
-                                            .from = CONFIG_FROM_ENV};
-            build_problem(b, CONFIG_WARNING, &at, "there is no option for this variable");
-        }
+        read_variable(b, *v, equals);
     }
 }
 

@@ -18,7 +18,7 @@
 struct item *build_find(struct build *b, const char *name)
 {
     for (size_t i = 0; i < b->count; i++) {
-        if (strcasecmp(b->items[i].e.name, name) == 0) {
+        if (same_name(b->items[i].e.name, name)) {
             return &b->items[i];
         }
     }
@@ -455,7 +455,7 @@ void config_problem_text(const struct config *c, const struct config_problem *p,
 const struct config_entry *config_find(const struct config *c, const char *name)
 {
     for (size_t i = 0; i < c->entries_count; i++) {
-        if (strcasecmp(c->entries[i].name, name) == 0) {
+        if (same_name(c->entries[i].name, name)) {
             return &c->entries[i];
         }
     }

@@ -8,7 +8,8 @@
 
 static bool same(const char *known, const char *s, size_t len)
 {
-    return strlen(known) == len && strncasecmp(known, s, len) == 0;
+    return len > 0 && ((known[0] ^ s[0]) & ~0x20) == 0 && strlen(known) == len &&
+           strncasecmp(known, s, len) == 0;
 }
 
 static const struct config_option *find_in(const struct config_option *rows, const char *s,

@@ -2,6 +2,8 @@
 #ifndef CONFIG_PRIVATE_H
 #define CONFIG_PRIVATE_H
 
+#include <strings.h>
+
 #include "config/config.h"
 
 /* Memory that lives and dies with one configuration. After a failure everything it gives is unusable but harmless, and
@@ -39,6 +41,12 @@ struct build {
     unsigned file_mode; /* rights of the file, 0: none or not a file */
     bool full_said;
 };
+
+/* strcasecmp() == 0 that mostly needs no call. */
+static inline bool same_name(const char *a, const char *b)
+{
+    return ((a[0] ^ b[0]) & ~0x20) == 0 && strcasecmp(a, b) == 0;
+}
 
 enum { VALUE_MAX = 4096 }; /* bytes of a path, and of a value with variables replaced */
 

@@ -94,6 +94,8 @@ static void test_layers(void)
                          "PATH=x",
                          "WEIR_SERVER2_HOST=h",
                          "WEIR_NONSENSE=1",
+                         "WEIR_MAIN_DIR=/x",
+                         "WEIR_SERVER1_HOTS=h",
                          NULL};
     const char *options[] = {"keephistory=3", "MainDir=/o", NULL};
     struct config *c = load(&(struct config_input){.env = env, .options = options});
@@ -111,7 +113,10 @@ static void test_layers(void)
     TEST_ASSERT_EQUAL_UINT(2, c->servers[0].id);
     TEST_ASSERT_TRUE(said(c, "there is no Server1"));
     TEST_ASSERT_TRUE(said(c, "environment: warning: WEIR_NONSENSE"));
-    TEST_ASSERT_EQUAL_UINT64(2, c->problems_count);
+    TEST_ASSERT_TRUE(
+        said(c, "WEIR_MAIN_DIR: there is no option for this variable; did you mean WEIR_MAINDIR?"));
+    TEST_ASSERT_TRUE(said(c, "did you mean WEIR_SERVER1_HOST?"));
+    TEST_ASSERT_EQUAL_UINT64(4, c->problems_count);
     config_free(c);
 }
 
