@@ -341,9 +341,10 @@ size_t config_diff(const struct config *a, const struct config *b, config_change
  * error of the stream. */
 int config_sample(FILE *f);
 
-/* A configuration file with other values in it: lines keep their place and comments, options that `names` does not hold
- * are removed, new ones are added at the end. A secret given as "***" keeps what the file has. Options that only the
- * file may set keep it too. *out is mem_free()d by the caller. ERR_INVALID for a name or value that no line can hold. */
+/* A configuration file with other values in it: lines keep their place and comments, options that `pairs` does not hold
+ * are removed, new ones are added at the end. A secret given as "***" keeps what the file has. *out is mem_free()d by the
+ * caller. ERR_INVALID: a name or value that no line can hold. ERR_UNSAFE: another program would
+ * be run (CONFIG_FILE_ONLY, or a task whose command is Process), be it by way of a variable. `e` names the option. */
 struct config_pair {
     const char *name;
     const char *value;

@@ -328,6 +328,54 @@ static void fill_tasks(struct build *b)
     b->c.tasks = all;
 }
 
+/* Is `path` the directory `dir` or something in it? */
+static bool within(const char *path, const char *dir)
+{
+    size_t len = strlen(dir);
+    return dir[0] != '\0' && strncmp(path, dir, len) == 0 &&
+           (path[len] == '/' || path[len] == '\0' || dir[len - 1] == '/');
+}
+
+/* What was downloaded must not become a program. */
+static void check_script_dir(struct build *b, const struct config_entry *e, const char *dir)
+{
+    const char *up = strstr(dir, "/..");
+    if (up != NULL && (up[3] == '/' || up[3] == '\0')) {
+        build_problem(b, CONFIG_ERROR, e, "'%s': has .. in it; write where that leads",
+                      build_shown(b, dir));
+    }
+    for (size_t i = 0; i < b->c.script_dirs.count; i++) {
+        const char *scripts = b->c.script_dirs.items[i];
+        if (within(dir, scripts)) {
+            build_problem(b, CONFIG_ERROR, e,
+                          "is in ScriptDir (%s); what arrives there could be run as an extension",
+                          build_shown(b, scripts));
+        } else if (within(scripts, dir)) {
+            build_problem(b, CONFIG_WARNING, e,
+                          "ScriptDir (%s) is in here; a download could put an extension there",
+                          build_shown(b, scripts));
+        }
+    }
+}
+
+static void check_dirs(struct build *b)
+{
+    static const char *const names[] = {"DestDir", "InterDir", "TempDir", "NzbDir"};
+    const char *const dirs[] = {b->c.dest_dir, b->c.inter_dir, b->c.temp_dir, b->c.nzb_dir};
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        if (dirs[i][0] != '\0') {
+            check_script_dir(b, &build_find(b, names[i])->e, dirs[i]);
+        }
+    }
+    struct run r = {.first = NULL};
+    while (next_run(b, CONFIG_CATEGORY, &r)) {
+        struct item *dir = in_run(&r, "DestDir");
+        if (dir != NULL && dir->e.value[0] != '\0') {
+            check_script_dir(b, &dir->e, dir->e.value);
+        }
+    }
+}
+
 /* One line for all options that were set to something and will not do it. */
 static void note_without_effect(struct build *b)
 {
@@ -354,6 +402,7 @@ void build_fill(struct build *b)
     fill_categories(b);
     fill_feeds(b);
     fill_tasks(b);
+    check_dirs(b);
     note_without_effect(b);
 }
 

@@ -96,6 +96,10 @@ static void assign(struct build *b, const char *name, size_t name_len, const cha
         .line = line,
         .unknown = !known,
     };
+    if (has_control(e.name)) {
+        build_problem(b, CONFIG_ERROR, &e, "no name of an option");
+        return;
+    }
     if (known && n.old != NULL && !take_old(b, &e, &n)) {
         return;
     }

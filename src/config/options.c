@@ -395,7 +395,7 @@ static const struct config_option unpack[] = {
 };
 
 static const struct config_option scripts[] = {
-    OTHER(CONFIG_LIST, "Extensions", F(extensions), "", CONFIG_FILE_ONLY,
+    OTHER(CONFIG_LIST, "Extensions", F(extensions), "", 0,
           "Extensions from ScriptDir that are in use",
           "Names separated by commas. A category or feed may have its own list instead."),
     OTHER(CONFIG_LIST, "ScriptOrder", F(script_order), "", 0, "The order in which extensions run",

@@ -171,7 +171,6 @@ static const struct config_option category[] = {
      .kind = CONFIG_LIST,
      .preset = "",
      C(extensions),
-     .flags = CONFIG_FILE_ONLY,
      .help = "Extensions for it",
      .more = "Empty: those of the option Extensions."},
     {.name = "Aliases",
@@ -240,7 +239,6 @@ static const struct config_option feed[] = {
      .kind = CONFIG_LIST,
      .preset = "",
      D(extensions),
-     .flags = CONFIG_FILE_ONLY,
      .help = "Extensions that see the feed before its items are taken"},
     {.name = NULL},
 };
@@ -276,13 +274,11 @@ static const struct config_option task[] = {
      T(command),
      .words = COMMANDS,
      .also = OTHER_COMMANDS,
-     .flags = CONFIG_FILE_ONLY,
      .help = "What is done"},
     {.name = "Param",
      .kind = CONFIG_TEXT,
      .preset = "",
      T(param),
-     .flags = CONFIG_FILE_ONLY,
      .help = "What the command needs to know",
      .more = "DownloadRate: the limit in kilobytes per second, 0 for none. ActivateServer, "
              "DeactivateServer, FetchFeed: names or numbers, separated by commas. Script: the "

@@ -95,6 +95,64 @@ static int check_pair(const struct config_pair *p, struct err *e)
     return 0;
 }
 
+/* ---- may a client do this? What counts is compared, not what is written: variables lead anywhere. ---- */
+
+static bool task_was_there(const struct config *before, const struct config_task *t)
+{
+    for (size_t i = 0; i < before->tasks_count; i++) {
+        const struct config_task *b = &before->tasks[i];
+        if (b->id == t->id && b->command == t->command && strcmp(b->param, t->param) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static int compare(const struct config *before, const struct config *after, struct err *e)
+{
+    for (size_t i = 0; i < after->entries_count; i++) {
+        const struct config_entry *now = &after->entries[i];
+        if (now->option == NULL || !(now->option->flags & CONFIG_FILE_ONLY)) {
+            continue;
+        }
+        const struct config_entry *then = config_find(before, now->name);
+        const char *old = then != NULL ? then->value : now->option->preset;
+        if (strcmp(old, now->value) != 0) {
+            return err_set(e, ERR_UNSAFE, "%s=%s: this can only be changed in the file itself",
+                           now->name, now->value);
+        }
+    }
+    for (size_t i = 0; i < after->tasks_count; i++) {
+        const struct config_task *t = &after->tasks[i];
+        if (t->command == CONFIG_TASK_PROCESS && !task_was_there(before, t)) {
+            return err_set(e, ERR_UNSAFE,
+                           "Task%u.Command=Process: this can only be changed in the file itself",
+                           t->id);
+        }
+    }
+    return 0;
+}
+
+static int check_programs(const char *before, size_t before_len, const char *after,
+                          size_t after_len, struct err *e)
+{
+    struct config_input in = {.text = before, .text_len = before_len};
+    struct config *a, *b;
+    int rv = config_load(&in, &a, e);
+    if (rv != 0) {
+        return rv;
+    }
+    in.text = after;
+    in.text_len = after_len;
+    rv = config_load(&in, &b, e);
+    if (rv == 0) {
+        rv = compare(a, b, e);
+        config_free(b);
+    }
+    config_free(a);
+    return rv;
+}
+
 /* The lines of the old file. done[i]: pair i has its line. */
 static void rewrite_lines(struct text *t, const char *text, size_t len,
                           const struct config_pair *pairs, size_t count, bool *done)
@@ -107,7 +165,8 @@ static void rewrite_lines(struct text *t, const char *text, size_t len,
         name_of_line(text, line, &name);
         const struct config_pair *p =
             name.name[0] != '\0' ? find_pair(pairs, count, name.name) : NULL;
-        if (name.name[0] == '\0' || file_only(&name) || (p != NULL && masked(&name, p))) {
+        if (name.name[0] == '\0' || (p == NULL && file_only(&name)) ||
+            (p != NULL && masked(&name, p))) {
             put(t, text, line);
             put(t, "\n", 1);
         } else if (p != NULL && !done[p - pairs]) {
@@ -142,15 +201,17 @@ int config_rewrite(const char *text, size_t len, const struct config_pair *pairs
         char near[CONFIG_NAME_MAX];
         config_resolve(pairs[i].name, strlen(pairs[i].name), &n, near);
         bool last = find_pair(pairs, count, n.name) == &pairs[i];
-        if (!done[i] && last && !file_only(&n) && !masked(&n, &pairs[i])) {
+        if (!done[i] && last && !masked(&n, &pairs[i])) {
             put_option(&t, n.name, pairs[i].value);
         }
     }
     put(&t, "", 1); /* a zero behind it that is not counted */
     mem_free(done);
-    if (t.failed) {
+    int rv = t.failed ? err_sys(e, -ENOMEM, "configuration")
+                      : check_programs(text, len, t.p, t.len - 1, e);
+    if (rv != 0) {
         mem_free(t.p);
-        return err_sys(e, -ENOMEM, "configuration");
+        return rv;
     }
     *out = t.p;
     *out_len = t.len - 1;

@@ -172,8 +172,8 @@ static void test_rewrite(void)
                                "Server1.Password= pa55 \nUnrarCmd=/opt/unrar\nRetries=3\n"
                                "KeepHistory=1\nKeepHistory=2\nSome:Token=abc\nno equals sign";
     static const struct config_pair pairs[] = {
-        {"destdir", "/new"},      {"Server1.Password", "***"}, {"UnrarCmd", "/tmp/evil"},
-        {"SevenZipCmd", "evil"},  {"ArticleRetries", "9"},     {"KeepHistory", "30"},
+        {"destdir", "/new"},      {"Server1.Password", "***"}, {"UnrarCmd", "/opt/unrar"},
+        {"SevenZipCmd", "7z"},    {"ArticleRetries", "9"},     {"KeepHistory", "30"},
         {"Some:Token", "***"},    {"Category1.Name", "TV"},    {"AddPassword", "new one"},
         {"AddPassword", "newer"},
     };
@@ -181,12 +181,90 @@ static void test_rewrite(void)
     TEST_ASSERT_EQUAL_STRING("# mine\n\nDestDir=/new\n#DestDir=/commented\n"
                              "Server1.Password= pa55 \nUnrarCmd=/opt/unrar\nArticleRetries=9\n"
                              "KeepHistory=30\nSome:Token=abc\nno equals sign\n"
-                             "Category1.Name=TV\nAddPassword=newer\n",
+                             "SevenZipCmd=7z\nCategory1.Name=TV\nAddPassword=newer\n",
                              out);
     mem_free(out);
     out = rewrite("", NULL, 0);
     TEST_ASSERT_EQUAL_STRING("", out);
     mem_free(out);
+}
+
+/* A client cannot name a program to run: not as a tool, not as a place of scripts, not as a scheduled process. It may
+ * leave what is there, and remove a task. */
+static void test_rewrite_refuses_programs(void)
+{
+    static const char text[] = "UnrarCmd= /opt/unrar\nTask1.Time=1:00\nTask1.Command=process\n"
+                               "Task1.Param=/bin/true\nTask2.Time=2:00\nTask2.Command=Pause\n";
+    static const struct {
+        struct config_pair pairs[2];
+        int rv;
+    } rows[] = {
+        {{{"UnrarCmd", "/opt/unrar"}, {"Task1.Time", "3:00"}}, 0},
+        {{{"UnrarCmd", "/tmp/evil"}, {"Unpack", "yes"}}, ERR_UNSAFE},
+        {{{"Unpack", "yes"}, {"sevenzipcmd", "evil"}}, ERR_UNSAFE},
+        {{{"ScriptDir", "/tmp"}, {"Unpack", "yes"}}, ERR_UNSAFE},
+        {{{"Task1.Command", "process"}, {"Task1.Param", "/bin/true"}}, 0},
+        {{{"Task3.Command", "Process"}, {"Task3.Time", "*"}}, 0}, /* without a program neither */
+        {{{"Task2.Command", "Rate"}, {"Task2.Param", "100"}}, 0},
+        {{{"Task2.Command", "${X:y}"}, {"X:y", "Process"}}, 0}, /* without a time it is no task */
+        {{{"MainDir", "/tmp"}, {"Unpack", "yes"}}, ERR_UNSAFE}, /* takes ScriptDir with it */
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        char *out = NULL;
+        size_t len;
+        struct err e = {.code = 0};
+        TEST_ASSERT_EQUAL_INT_MESSAGE(
+            rows[i].rv, config_rewrite(text, strlen(text), rows[i].pairs, 2, &out, &len, &e),
+            rows[i].pairs[1].value);
+        TEST_ASSERT_TRUE(out == NULL || strstr(out, "evil") == NULL);
+        TEST_ASSERT_TRUE(out == NULL || strstr(out, "/opt/unrar\n") != NULL);
+        mem_free(out);
+    }
+}
+
+/* The same for tasks, which need more than two options; a variable is no way around it. */
+static void test_rewrite_refuses_processes(void)
+{
+    static const char text[] = "Task1.Time=1:00\nTask1.Command=process\nTask1.Param=/bin/true\n";
+    static const struct {
+        struct config_pair pairs[4];
+        int rv;
+    } rows[] = {
+        {{{"Task1.Time", "2:00"},
+          {"Task1.Command", "Process"},
+          {"Task1.Param", "/bin/true"},
+          {"X:y", ""}},
+         0},
+        {{{"Task1.Time", "1:00"},
+          {"Task1.Command", "process"},
+          {"Task1.Param", "/bin/evil"},
+          {"X:y", ""}},
+         ERR_UNSAFE},
+        {{{"Task1.Time", "1:00"},
+          {"Task1.Command", "process"},
+          {"Task1.Process", "/bin/evil"},
+          {"X:y", ""}},
+         ERR_UNSAFE},
+        {{{"Task2.Time", "1:00"},
+          {"Task2.Command", " PROCESS "},
+          {"Task2.Param", "/bin/true"},
+          {"X:y", ""}},
+         ERR_UNSAFE},
+        {{{"Task2.Time", "1:00"},
+          {"Task2.Command", "${X:y}"},
+          {"Task2.Param", "evil"},
+          {"X:y", "Process"}},
+         ERR_UNSAFE},
+        {{{"Task1.Time", "1:00"}, {"Task1.Command", "Pause"}, {"Task1.Param", ""}, {"X:y", ""}}, 0},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        char *out = NULL;
+        size_t len;
+        struct err e = {.code = 0};
+        TEST_ASSERT_EQUAL_INT(rows[i].rv,
+                              config_rewrite(text, strlen(text), rows[i].pairs, 4, &out, &len, &e));
+        mem_free(out);
+    }
 }
 
 /* No value can bring in a line of its own. */
@@ -215,6 +293,8 @@ int main(void)
     RUN_TEST(test_old_names);
     RUN_TEST(test_nzbget_file);
     RUN_TEST(test_rewrite);
+    RUN_TEST(test_rewrite_refuses_programs);
+    RUN_TEST(test_rewrite_refuses_processes);
     RUN_TEST(test_rewrite_refuses_lines);
     return UNITY_END();
 }

@@ -147,6 +147,10 @@ static void test_bad_values(void)
         {"Task1.Command=Dance\nTask1.Time=1:00", "'Dance': wants PauseDownload, UnpauseDownload, "},
         {"Task1.Param=fast\nTask1.Time=1:00\nTask1.Command=Rate", "DownloadRate wants a number"},
         {"Task1.Command=Process\nTask1.Time=1:00", "Task1.Command needs a Param"},
+        {"DestDir=/s/x\nScriptDir=/a,/s/", "DestDir: is in ScriptDir (/s)"},
+        {"DestDir=/d/../s", "DestDir: '/d/../s': has .. in it"},
+        {"InterDir=..", "has .. in it"},
+        {"Category1.DestDir=/s\nCategory1.Name=a\nScriptDir=/s", "is in ScriptDir (/s)"},
         {"SecureControl=yes", "needs SecureCert and SecureKey"},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -170,6 +174,7 @@ static void test_unknown_names(void)
         {"SaveQueue=yes", "note: SaveQueue: is no option any more; it has no effect"},
         {"PostProcess=/x.sh", "warning: PostProcess: is no option any more: use Extensions"},
         {"AppDir=/x", "warning: AppDir: is made by Weir and cannot be set"},
+        {"DestDir=/d\nScriptDir=/d/s", "warning: DestDir: ScriptDir (/d/s) is in here"},
         {"Retries=5", "note: Retries: is called ArticleRetries now"},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
