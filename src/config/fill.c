@@ -340,7 +340,10 @@ static bool within(const char *path, const char *dir)
 static void check_script_dir(struct build *b, const struct config_entry *e, const char *dir)
 {
     const char *up = strstr(dir, "/..");
-    if (up != NULL && (up[3] == '/' || up[3] == '\0')) {
+    while (up != NULL && up[3] != '/' && up[3] != '\0') {
+        up = strstr(up + 1, "/..");
+    }
+    if (up != NULL) {
         build_problem(b, CONFIG_ERROR, e, "'%s': has .. in it; write where that leads",
                       build_shown(b, dir));
     }

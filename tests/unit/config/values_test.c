@@ -148,7 +148,7 @@ static void test_bad_values(void)
         {"Task1.Param=fast\nTask1.Time=1:00\nTask1.Command=Rate", "DownloadRate wants a number"},
         {"Task1.Command=Process\nTask1.Time=1:00", "Task1.Command needs a Param"},
         {"DestDir=/s/x\nScriptDir=/a,/s/", "DestDir: is in ScriptDir (/s)"},
-        {"DestDir=/d/../s", "DestDir: '/d/../s': has .. in it"},
+        {"DestDir=/d/..a/../s", "DestDir: '/d/..a/../s': has .. in it"},
         {"InterDir=..", "has .. in it"},
         {"Category1.DestDir=/s\nCategory1.Name=a\nScriptDir=/s", "is in ScriptDir (/s)"},
         {"SecureControl=yes", "needs SecureCert and SecureKey"},
