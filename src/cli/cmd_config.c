@@ -56,19 +56,6 @@ static int read_request(struct cli_args *a, struct request *r, size_t max)
     return CLI_OK;
 }
 
-static int load(const struct cli_args *a, const struct config_input *in, struct config **out)
-{
-    struct err e = {.code = 0};
-    return config_load(in, out, &e) == 0 ? CLI_OK : cli_failed(a, "%s", e.msg);
-}
-
-static int load_current(const struct cli_args *a, const struct request *r, struct config **out)
-{
-    struct config_input in = {
-        .file = r->conf.file, .env = (const char *const *)environ, .options = r->conf.options};
-    return load(a, &in, out);
-}
-
 /* What of a value may be seen; mem_free() it. */
 static char *shown(const struct config_entry *e)
 {
@@ -173,7 +160,7 @@ static int run_check(struct cli_args *a)
     struct config *c;
     int rv = read_request(a, &r, 1);
     r.conf.file = r.count > 0 ? r.args[0] : r.conf.file;
-    rv = rv == CLI_OK ? load_current(a, &r, &c) : rv;
+    rv = rv == CLI_OK ? cli_conf_read(a, &r.conf, &c) : rv;
     if (rv != CLI_OK) {
         return rv;
     }
@@ -298,7 +285,7 @@ static int run_show(struct cli_args *a)
     struct request r = {.count = 0};
     struct config *c;
     int rv = read_request(a, &r, ARGS_MAX);
-    rv = rv == CLI_OK ? load_current(a, &r, &c) : rv;
+    rv = rv == CLI_OK ? cli_conf_read(a, &r.conf, &c) : rv;
     if (rv == CLI_OK) {
         rv = show(a, &r, c);
         config_free(c);
@@ -357,7 +344,8 @@ static int load_alone(const struct cli_args *a, const char *file, struct config 
     const char *env[] = {home, NULL};
     snprintf(home, sizeof(home), "HOME=%s", h != NULL ? h : "");
     struct config_input in = {.file = file, .no_file = file == NULL, .env = env};
-    return load(a, &in, out);
+    struct err e = {.code = 0};
+    return config_load(&in, out, &e) == 0 ? CLI_OK : cli_failed(a, "%s", e.msg);
 }
 
 static int diff(const struct cli_args *a, bool json, const struct config *before,
@@ -386,7 +374,8 @@ static int run_diff(struct cli_args *a)
         rv = load_alone(a, r.count == 2 ? r.args[0] : NULL, &before);
     }
     if (rv == CLI_OK) {
-        rv = r.count > 0 ? load_alone(a, r.args[r.count - 1], &after) : load_current(a, &r, &after);
+        rv = r.count > 0 ? load_alone(a, r.args[r.count - 1], &after)
+                         : cli_conf_read(a, &r.conf, &after);
     }
     if (rv == CLI_OK) {
         rv = diff(a, r.json, before, after);

@@ -13,7 +13,7 @@ bool cli_conf_set(struct cli_conf *conf, const struct cli_args *a)
     return true;
 }
 
-int cli_conf_load(const struct cli_args *a, const struct cli_conf *conf, struct config **out)
+int cli_conf_read(const struct cli_args *a, const struct cli_conf *conf, struct config **out)
 {
     struct err e = {.code = 0};
     struct config_input in = {
@@ -23,9 +23,15 @@ int cli_conf_load(const struct cli_args *a, const struct cli_conf *conf, struct 
         .options = conf->options,
         .server = conf->server,
     };
+    return config_load(&in, out, &e) == 0 ? CLI_OK : cli_failed(a, "%s", e.msg);
+}
+
+int cli_conf_load(const struct cli_args *a, const struct cli_conf *conf, struct config **out)
+{
     struct config *c;
-    if (config_load(&in, &c, &e) != 0) {
-        return cli_failed(a, "%s", e.msg);
+    int rv = cli_conf_read(a, conf, &c);
+    if (rv != CLI_OK) {
+        return rv;
     }
     for (size_t i = 0; i < c->problems_count; i++) {
         char text[2048];

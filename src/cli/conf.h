@@ -7,7 +7,7 @@
 
 enum { CLI_CONF_OPTIONS = 256 };
 
-/* Rows for a command's table; give a->value to cli_conf_file() and cli_conf_set(). */
+/* Rows for a command's table. The value of the first goes to `file`, the second is for cli_conf_set(). */
 #define CLI_CONF_FILE                                                        \
     {                                                                        \
         "config", "FILE", "the configuration file; - is standard input", 'c' \
@@ -28,7 +28,10 @@ struct cli_conf {
 /* Remembers an -o; false: there are too many, and it was said. */
 bool cli_conf_set(struct cli_conf *conf, const struct cli_args *a);
 
-/* Loads it; errors and warnings go to stderr. CLI_OK and *out, or CLI_FAILED: it cannot be read or has errors. */
+/* Loads the configuration as it counts for this process, problems and all. CLI_OK and *out, or CLI_FAILED: it cannot be
+ * read, and that was said. */
+int cli_conf_read(const struct cli_args *a, const struct cli_conf *conf, struct config **out);
+/* The same for those who work with it: its errors and warnings go to stderr, and with errors it is CLI_FAILED. */
 int cli_conf_load(const struct cli_args *a, const struct cli_conf *conf, struct config **out);
 
 #endif

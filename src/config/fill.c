@@ -34,6 +34,11 @@ static void store(struct build *b, struct item *item, const char *dir, void *bas
     }
 }
 
+static bool host_is_fit(const char *host)
+{
+    return host[0] != '\0' && strpbrk(host, " \t/@\\,;?#") == NULL;
+}
+
 static void fill_globals(struct build *b)
 {
     for (size_t i = 0; i < b->count; i++) {
@@ -52,6 +57,11 @@ static void fill_globals(struct build *b)
     if (c->secure_control && (c->secure_cert[0] == '\0' || c->secure_key[0] == '\0')) {
         build_problem(b, CONFIG_ERROR, &build_find(b, "SecureControl")->e,
                       "needs SecureCert and SecureKey");
+    }
+    if (c->control_ip[0] != '/' && !host_is_fit(c->control_ip)) {
+        build_problem(b, CONFIG_ERROR, &build_find(b, "ControlIP")->e,
+                      "'%s': wants an address, or the path of a socket",
+                      build_shown(b, c->control_ip));
     }
 }
 
@@ -143,11 +153,6 @@ static void *make_array(struct build *b, enum config_group group, size_t size)
         count++;
     }
     return arena_alloc(&b->arena, count, size);
-}
-
-static bool host_is_fit(const char *host)
-{
-    return host[0] != '\0' && strpbrk(host, " \t/@\\,;?#") == NULL;
 }
 
 /* What follows from the other options when it was not said. */

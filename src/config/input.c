@@ -449,6 +449,7 @@ static void read_variable(struct build *b, const char *variable, const char *equ
                   near[0] != '\0' ? "; did you mean " : "", near, near[0] != '\0' ? "?" : "");
 }
 
+/* WEIR_TEST_... belongs to the tests. */
 void build_read_env(struct build *b)
 {
     static const char prefix[] = "WEIR_";

@@ -151,6 +151,7 @@ static void test_bad_values(void)
         {"DestDir=/d/..a/../s", "DestDir: '/d/..a/../s': has .. in it"},
         {"InterDir=..", "has .. in it"},
         {"Category1.DestDir=/s\nCategory1.Name=a\nScriptDir=/s", "is in ScriptDir (/s)"},
+        {"ControlIP=10.0.0.1, ::1", "wants an address, or the path of a socket"},
         {"SecureControl=yes", "needs SecureCert and SecureKey"},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
