@@ -21,10 +21,11 @@ static void store(struct build *b, struct item *item, const char *dir, void *bas
                       o->kind == CONFIG_SECRET ? "***" : build_shown(b, value), wrong);
     }
     const char *preset = o->preset;
-    if (o->kind == CONFIG_PATH && strncmp(preset, "~/", 2) == 0) {
+    bool path = o->kind == CONFIG_PATH || o->kind == CONFIG_PATHS;
+    if (path && strncmp(preset, "~/", 2) == 0) {
         preset = arena_printf(&b->arena, "%s%s", b->home, preset + 1);
-    } else if (o->kind == CONFIG_PATH && strncmp(preset, "${MainDir}/", 11) == 0) {
-        preset += 11; /* store_path() puts it below the main directory again */
+    } else if (path && strncmp(preset, "${MainDir}/", 11) == 0) {
+        preset += 11; /* make_path() puts it below the main directory again */
     }
     if (value_store(&b->arena, o, preset, dir, base, &item->e.value) != NULL) {
         /* Only a path without a home directory or below a hopelessly long one: an error in any case. */
@@ -45,8 +46,6 @@ static void fill_globals(struct build *b)
         struct item *item = &b->items[i];
         if (item->e.option != NULL && item->e.group == CONFIG_GLOBAL) {
             store(b, item, b->c.main_dir, &b->c);
-        } else if (item->e.option == NULL && item->e.value == NULL) {
-            item->e.value = item->e.raw;
         }
     }
     struct config *c = &b->c;

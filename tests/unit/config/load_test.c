@@ -97,7 +97,7 @@ static void test_layers(void)
                          "WEIR_MAIN_DIR=/x",
                          "WEIR_SERVER1_HOTS=h",
                          NULL};
-    const char *options[] = {"keephistory=3", "MainDir=/o", NULL};
+    const char *options[] = {"keephistory=3", "MainDir=/o", "Nonsense", NULL};
     struct config *c = load(&(struct config_input){.env = env, .options = options});
     TEST_ASSERT_EQUAL_INT(CONFIG_PAR_FORCE, c->par_check);
     TEST_ASSERT_EQUAL_INT64(2, c->disk_space_mib);
@@ -116,7 +116,8 @@ static void test_layers(void)
     TEST_ASSERT_TRUE(
         said(c, "WEIR_MAIN_DIR: there is no option for this variable; did you mean WEIR_MAINDIR?"));
     TEST_ASSERT_TRUE(said(c, "did you mean WEIR_SERVER1_HOST?"));
-    TEST_ASSERT_EQUAL_UINT64(4, c->problems_count);
+    TEST_ASSERT_TRUE(said(c, "command line: error: -o wants Name=Value, not 'Nonsense'"));
+    TEST_ASSERT_EQUAL_UINT64(5, c->problems_count);
     config_free(c);
 }
 
@@ -142,6 +143,14 @@ static void test_places(void)
     config_free(c);
     c = load(&(struct config_input){.env = env, .no_file = true});
     TEST_ASSERT_EQUAL_INT64(250, c->disk_space_mib);
+    config_free(c);
+    char xdg[DIR_PATH_MAX + 64];
+    mkdir(path_of("weir"), 0700);
+    write_file("weir/weir.conf", "DiskSpace=9\n", 0600);
+    snprintf(xdg, sizeof(xdg), "XDG_CONFIG_HOME=%s", home.path);
+    const char *env2[] = {home_env, xdg, NULL};
+    c = load(&(struct config_input){.env = env2});
+    TEST_ASSERT_EQUAL_INT64(9, c->disk_space_mib);
     config_free(c);
 }
 

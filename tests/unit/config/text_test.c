@@ -1,4 +1,5 @@
 /* The table as a file, NZBGet's own file, and a file with other values written into it. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,6 +7,7 @@
 #include "base/mem.h"
 #include "base/redact.h"
 #include "config/config.h"
+#include "lib/fault.h"
 #include "unity.h"
 
 static const char *const env[] = {"HOME=/home/u", NULL};
@@ -168,7 +170,7 @@ static char *rewrite(const char *text, const struct config_pair *pairs, size_t c
  * secrets and programs to run stay as the file has them. */
 static void test_rewrite(void)
 {
-    static const char text[] = "# mine\n\nDestDir=/old\r\n#DestDir=/commented\nunpack=yes\n"
+    static const char text[] = "# mine\n\n  DestDir =/old\r\n#DestDir=/commented\nunpack=yes\n"
                                "Server1.Password= pa55 \nUnrarCmd=/opt/unrar\nRetries=3\n"
                                "KeepHistory=1\nKeepHistory=2\nSome:Token=abc\nno equals sign";
     static const struct config_pair pairs[] = {
@@ -184,6 +186,22 @@ static void test_rewrite(void)
                              "SevenZipCmd=7z\nCategory1.Name=TV\nAddPassword=newer\n",
                              out);
     mem_free(out);
+    for (unsigned k = 1;; k++) {
+        struct err e = {.code = 0};
+        size_t len;
+        out = NULL;
+        fault_arm(k);
+        int rv = config_rewrite(text, strlen(text), pairs, 4, &out, &len, &e);
+        bool fired = fault_fired();
+        fault_disarm();
+        TEST_ASSERT_EQUAL_INT(fired ? -ENOMEM : 0, rv);
+        TEST_ASSERT_EQUAL_INT(fired, out == NULL);
+        mem_free(out);
+        redact_forget();
+        if (!fired) {
+            break;
+        }
+    }
     out = rewrite("", NULL, 0);
     TEST_ASSERT_EQUAL_STRING("", out);
     mem_free(out);

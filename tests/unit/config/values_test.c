@@ -151,6 +151,10 @@ static void test_bad_values(void)
         {"DestDir=/d/..a/../s", "DestDir: '/d/..a/../s': has .. in it"},
         {"InterDir=..", "has .. in it"},
         {"Category1.DestDir=/s\nCategory1.Name=a\nScriptDir=/s", "is in ScriptDir (/s)"},
+        {"Dest\x01"
+         "Dir=/x",
+         "error: Dest?Dir: no name of an option"},
+        {"DestDir=", "DestDir: '': may not be empty"},
         {"ControlIP=10.0.0.1, ::1", "wants an address, or the path of a socket"},
         {"SecureControl=yes", "needs SecureCert and SecureKey"},
     };
@@ -176,6 +180,12 @@ static void test_unknown_names(void)
         {"PostProcess=/x.sh", "warning: PostProcess: is no option any more: use Extensions"},
         {"AppDir=/x", "warning: AppDir: is made by Weir and cannot be set"},
         {"DestDir=/d\nScriptDir=/d/s", "warning: DestDir: ScriptDir (/d/s) is in here"},
+        {"Server1.Password=x\nServer1.Host=h", "there is a password but no Server1.Username"},
+        {"Category1.Name=a\nCategory2.Name=A", "Category2.Name: Category1 has this name too"},
+        {"Feed1.Name=a", "Feed1 has no URL"},
+        {"Server1.Host=h\nServer3.Host=h", "Server3.Host: there is no Server2"},
+        {"Category2.Name=a", "Category2.Name: there is no Category1"},
+        {"CertCheck=no\nServer1.Host=h", "the certificate of Server1 is not checked"},
         {"Retries=5", "note: Retries: is called ArticleRetries now"},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -188,6 +198,36 @@ static void test_unknown_names(void)
     struct config *c = load("DestDri=/x\ndestdri=/y\n");
     TEST_ASSERT_EQUAL_UINT64(2, c->problems_count); /* unknown, and set twice */
     TEST_ASSERT_NOT_NULL(strstr(all_problems(c), "t.conf:2: warning: destdri: was set in line 1"));
+    config_free(c);
+}
+
+/* A wrong directory leaves the default; a zero byte, or a value that grows beyond all measure, is an error. */
+static void test_hostile_values(void)
+{
+    struct config *c = load("DestDir=\nMainDir=/m");
+    TEST_ASSERT_EQUAL_STRING("/m/dst", c->dest_dir);
+    config_free(c);
+    static const char zero[] = "DiskSpace=1\nDisk\0Space=2\n";
+    struct config_input in = {.file = "t.conf", .text = zero, .text_len = sizeof(zero) - 1};
+    struct err e = {.code = 0};
+    TEST_ASSERT_EQUAL_INT(0, config_load(&in, &c, &e));
+    TEST_ASSERT_NOT_NULL(strstr(all_problems(c), "t.conf:2: error: there is a zero byte"));
+    TEST_ASSERT_EQUAL_INT64(1, c->disk_space_mib);
+    config_free(c);
+    char text[8192];
+    int n =
+        snprintf(text, sizeof(text), "A:a=%01000d\nA:b=${A:a}${A:a}${A:a}\nA:c=${A:b}${A:b}\n", 7);
+    TEST_ASSERT_TRUE(n > 0 && (size_t)n < sizeof(text));
+    c = load(text);
+    TEST_ASSERT_EQUAL_UINT64(1, c->errors_count);
+    TEST_ASSERT_NOT_NULL(
+        strstr(all_problems(c), "t.conf:3: error: A:c: is longer than 4095 bytes"));
+    TEST_ASSERT_EQUAL_UINT64(3000, strlen(config_find(c, "A:b")->value));
+    config_free(c);
+    n = snprintf(text, sizeof(text), "ScriptDir=/%05000d\nMainDir=/m\n", 7);
+    c = load(text);
+    TEST_ASSERT_EQUAL_UINT64(1, c->errors_count);
+    TEST_ASSERT_EQUAL_STRING("/m/scripts", c->script_dirs.items[0]);
     config_free(c);
 }
 
@@ -283,6 +323,7 @@ int main(void)
     RUN_TEST(test_good_values);
     RUN_TEST(test_bad_values);
     RUN_TEST(test_unknown_names);
+    RUN_TEST(test_hostile_values);
     RUN_TEST(test_words_are_enums);
     RUN_TEST(test_lists);
     RUN_TEST(test_names);
