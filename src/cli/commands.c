@@ -6,6 +6,7 @@
 const struct cli_command *const cli_commands[] = {
     &cmd_yenc,
     &cmd_bench,
+    &cmd_config,
     &cmd_help,
     NULL,
 };

@@ -5,6 +5,7 @@
 #include "cli/cli.h"
 
 extern const struct cli_command cmd_bench;
+extern const struct cli_command cmd_config;
 extern const struct cli_command cmd_help;
 extern const struct cli_command cmd_yenc;
 
