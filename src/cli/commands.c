@@ -4,11 +4,7 @@
 #include <stddef.h>
 
 const struct cli_command *const cli_commands[] = {
-    &cmd_yenc,
-    &cmd_bench,
-    &cmd_config,
-    &cmd_help,
-    NULL,
+    &cmd_yenc, &cmd_bench, &cmd_config, &cmd_help, NULL,
 };
 
 const struct cli_link cli_links[] = {
