@@ -22,6 +22,7 @@ void bitset_init(struct bitset *b, uint64_t *zeroed, uint32_t size)
 {
     b->words = zeroed;
     b->size = size;
+    b->top = size > 0 ? (uint32_t)bitset_words(size) - 1 : 0;
 }
 
 void bitset_put_word(struct bitset *b, uint32_t w, uint64_t bits)
