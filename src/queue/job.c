@@ -162,7 +162,7 @@ struct queue_job *queue_job_alloc(struct queue *q)
     return j;
 }
 
-static void free_files(struct queue *q, struct queue_job *j)
+void queue_job_free_files(struct queue *q, struct queue_job *j)
 {
     for (uint32_t i = 0; i < j->file_count; i++) {
         queue_file_free(q, j->files[i]);
@@ -185,7 +185,7 @@ void queue_job_free(struct queue *q, struct queue_job *j)
     }
     char **fields[8];
     text_fields(j, fields);
-    free_files(q, j);
+    queue_job_free_files(q, j);
     for (size_t i = 0; i < 8; i++) {
         mem_free(*fields[i]);
     }
@@ -501,7 +501,7 @@ int queue_job_attach(struct queue *q, struct queue_job *j, struct nzb *nzb, cons
     j->place = QUEUE_HISTORY; /* as in queue_add: shown when whole */
     int rc = fill_job(q, j, nzb, stored_nzb, j->created_at);
     if (rc != 0) {
-        free_files(q, j);
+        queue_job_free_files(q, j);
         while (j->source_count > 0) {
             mem_free(j->sources[--j->source_count].stored);
         }
