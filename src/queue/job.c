@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/name.h"
 #include "queue/model.h"
+#include "queue/pick.h"
 
 /* ---- lifecycle ----
  *
@@ -581,6 +582,9 @@ void queue_job_place(struct queue *q, struct queue_job *j, enum queue_place plac
     bool was_active = j->place == QUEUE_ACTIVE, active = place == QUEUE_ACTIVE;
     if (was_active && !active) {
         queue_job_unlease(q, j);
+        if (j->waiting_articles > 0) {
+            queue_wake_job(q, j);
+        }
         queue_order_remove(q, j);
         queue_past_append(q, j);
         j->history_at = now_at;
