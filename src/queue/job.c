@@ -686,6 +686,7 @@ void queue_free(struct queue *q)
     mem_free(q->order);
     mem_free(q->run);
     mem_free(q->spare);
+    mem_free(q->run_spare);
     mem_free(q->past);
     mem_free(q->ready);
     mem_free(q);
