@@ -60,18 +60,16 @@ struct shape {
             {"some.show.s01e01.part2.rar", NZB_DATA, 2, 0, 0},            \
             {"some.show.s01e01.par2", NZB_PAR2_MAIN, 1, 0, 0},            \
             {"some.show.s01e01.vol00+01.par2", NZB_PAR2_VOLUME, 1, 0, 1}, \
-            {"some.show.s01e01.vol01+02.par2", NZB_PAR2_VOLUME, 2, 0, 2}, \
         {                                                                 \
-            NULL                                                          \
+            "some.show.s01e01.vol01+02.par2", NZB_PAR2_VOLUME, 2, 0, 2    \
         }                                                                 \
     }
 #define HOLIDAY_FILES                                                                  \
     {                                                                                  \
         {"holiday video.mkv", NZB_DATA, 8, 0, 0}, {"holiday.nfo", NZB_EXTRA, 1, 0, 0}, \
             {"holiday.par2", NZB_PAR2_MAIN, 1, 0, 0},                                  \
-            {"holiday.vol03+04.par2", NZB_PAR2_VOLUME, 2, 0, 4},                       \
         {                                                                              \
-            NULL                                                                       \
+            "holiday.vol03+04.par2", NZB_PAR2_VOLUME, 2, 0, 4                          \
         }                                                                              \
     }
 
