@@ -5,6 +5,10 @@
 
 const struct cli_command *const cli_commands[] = {
     &cmd_yenc, &cmd_bench, &cmd_config, &cmd_help, NULL,
+    &cmd_nzb,
+    &cmd_bench,
+    &cmd_help,
+    NULL,
 };
 
 const struct cli_link cli_links[] = {
