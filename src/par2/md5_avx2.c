@@ -4,6 +4,8 @@
 #    include <stddef.h>
 #    include <stdint.h>
 
+#    include "par2/kernel.h"
+
 typedef __m256i V;
 #    define V       V
 #    define WIDTH   8
@@ -16,7 +18,7 @@ typedef __m256i V;
 #    define XOR         _mm256_xor_si256
 #    define ONES        _mm256_set1_epi32(-1)
 #    define F(x, y, z)  XOR(z, AND(x, XOR(y, z)))
-#    define G(x, y, z)  F(z, x, y)
+#    define ANDNOT      _mm256_andnot_si256
 #    define H(x, y, z)  XOR(x, XOR(y, z))
 #    define I(x, y, z)  XOR(y, _mm256_or_si256(x, XOR(z, ONES)))
 #    define LOAD(p)     _mm256_loadu_si256((const __m256i *)(const void *)(p))
@@ -27,7 +29,7 @@ typedef __m256i V;
 static inline void transpose(V *w, const uint8_t *const *p, size_t at)
 {
     for (unsigned q = 0; q < 4; q++) {
-        V r[4];
+        V r[4] KERNEL_SCRATCH;
         for (unsigned l = 0; l < 4; l++) {
             __m128i lo = _mm_loadu_si128((const __m128i *)(const void *)(p[l] + at + 16 * q));
             __m128i hi = _mm_loadu_si128((const __m128i *)(const void *)(p[l + 4] + at + 16 * q));

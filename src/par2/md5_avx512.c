@@ -4,6 +4,8 @@
 #    include <stddef.h>
 #    include <stdint.h>
 
+#    include "par2/kernel.h"
+
 typedef __m512i V;
 #    define V           V
 #    define WIDTH       16
@@ -23,7 +25,7 @@ typedef __m512i V;
 static inline void transpose(V *w, const uint8_t *const *p, size_t at)
 {
     for (unsigned q = 0; q < 4; q++) {
-        V r[4];
+        V r[4] KERNEL_SCRATCH;
         for (unsigned l = 0; l < 4; l++) {
             const uint8_t *s = p[l] + at + 16 * q;
             r[l] = _mm512_castsi128_si512(_mm_loadu_si128((const __m128i *)(const void *)s));

@@ -4,6 +4,8 @@
 #    include <stddef.h>
 #    include <stdint.h>
 
+#    include "par2/kernel.h"
+
 typedef uint32x4_t V;
 #    define V           V
 #    define WIDTH       4
@@ -21,7 +23,7 @@ typedef uint32x4_t V;
 static inline void transpose(V *w, const uint8_t *const *p, size_t at)
 {
     for (unsigned q = 0; q < 4; q++) {
-        V r[4];
+        V r[4] KERNEL_SCRATCH;
         for (unsigned l = 0; l < 4; l++) {
             r[l] = vreinterpretq_u32_u8(vld1q_u8(p[l] + at + 16 * q));
         }

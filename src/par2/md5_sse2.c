@@ -4,6 +4,8 @@
 #    include <stddef.h>
 #    include <stdint.h>
 
+#    include "par2/kernel.h"
+
 typedef __m128i V;
 #    define V           V
 #    define WIDTH       4
@@ -15,7 +17,7 @@ typedef __m128i V;
 #    define XOR         _mm_xor_si128
 #    define ONES        _mm_set1_epi32(-1)
 #    define F(x, y, z)  XOR(z, AND(x, XOR(y, z)))
-#    define G(x, y, z)  F(z, x, y)
+#    define ANDNOT      _mm_andnot_si128
 #    define H(x, y, z)  XOR(x, XOR(y, z))
 #    define I(x, y, z)  XOR(y, _mm_or_si128(x, XOR(z, ONES)))
 #    define LOAD(p)     _mm_load_si128((const __m128i *)(const void *)(p))
@@ -24,7 +26,7 @@ typedef __m128i V;
 static inline void transpose(V *w, const uint8_t *const *p, size_t at)
 {
     for (unsigned q = 0; q < 4; q++) {
-        V r[4];
+        V r[4] KERNEL_SCRATCH;
         for (unsigned l = 0; l < 4; l++) {
             r[l] = _mm_loadu_si128((const __m128i *)(const void *)(p[l] + at + 16 * q));
         }
