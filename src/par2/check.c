@@ -223,7 +223,8 @@ static bool check_group(struct check_job *j, struct hasher *h, struct check *c, 
         return false;
     }
     for (unsigned l = 0; l < n; l++) {
-        c[l].ok = !lanes[l].failed && memcmp(md5[l], s->blocks[c[l].block].sums, MD5_SIZE) == 0;
+        const uint8_t *sums = s->blocks[c[l].block].sums; /* none: proven with its whole file */
+        c[l].ok = !lanes[l].failed && (sums == NULL || memcmp(md5[l], sums, MD5_SIZE) == 0);
     }
     return true;
 }

@@ -9,6 +9,9 @@
 #include "base/check.h"
 #include "base/cpu.h"
 
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
+               "words of regions are used as they stand in memory");
+
 uint16_t gf16_log[65536];
 uint16_t gf16_exp[2 * GF16_ORDER];
 struct gf16_tower gf16_tower;

@@ -239,6 +239,16 @@ void table_free(struct table *t);
 
 int scan_run(struct par2_set *s, struct work *w, const struct table *t);
 
+/* ---- repair (rebuild.c, repair.c) ---- */
+
+struct missing {
+    uint32_t block;
+    int fd; /* where it is to be written, at the block's own place */
+};
+/* Computes, writes and proves all missing blocks of recoverable files, in their order. ERR_CORRUPT: the result is not what
+ * the set says. Blocks whose hashes the set lacks are not proven by it. */
+int rebuild_run(struct par2_set *s, struct work *w, const struct missing *outs, size_t m);
+
 /* ---- equations (solve.c) ---- */
 
 struct gf16_coef;

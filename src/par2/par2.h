@@ -141,6 +141,7 @@ struct par2_options {
     bool skip_data;       /* look for displaced data only near where it should be ... */
     uint64_t skip_leaway; /* ... this far on both sides */
     bool follow_links;    /* data may be read through symbolic links */
+    unsigned file_mode;   /* of files that repair makes anew; 0: 0644. Others keep theirs */
     /* Called now and then on the calling thread; true: stop, and the call returns ERR_STOPPED. May be NULL. */
     bool (*progress)(void *arg, const struct par2_progress *p);
     void *arg;
