@@ -16,8 +16,11 @@ uint16_t gf16_log[65536];
 uint16_t gf16_exp[2 * GF16_ORDER];
 struct gf16_tower gf16_tower;
 
+/* y^2 + y + k has no root in GF(2^8) for this k, the smallest; and this element t, the smallest of sixteen, has t^16 +
+ * t^12 + t^3 + t + 1 = 0. That products agree in both fields is tested. */
+enum { TOWER_K = 0x20, TOWER_TWO = 0x42b7 };
+
 static uint16_t tower_base[16]; /* what the bits of a word become */
-static uint8_t tower_k;
 
 static uint8_t mul8(uint8_t a, uint8_t b)
 {
@@ -34,7 +37,7 @@ static uint8_t mul8(uint8_t a, uint8_t b)
 static uint16_t mul_tower(uint16_t a, uint16_t b)
 {
     uint8_t a1 = (uint8_t)(a >> 8), a0 = (uint8_t)a, b1 = (uint8_t)(b >> 8), b0 = (uint8_t)b;
-    uint8_t p = mul8(a0, b0), q = mul8(a1, mul8(tower_k, b1));
+    uint8_t p = mul8(a0, b0), q = mul8(a1, mul8(TOWER_K, b1));
     uint8_t r = mul8(a0 ^ a1, b0 ^ b1);
     return (uint16_t)((r ^ p) << 8 | (p ^ q));
 }
@@ -61,32 +64,13 @@ static void init_logs(void)
     gf16_log[0] = GF16_ORDER;
 }
 
-/* y^2 + y + k must have no root in GF(2^8). */
-static void find_k(void)
-{
-    uint8_t reached[256] = {0};
-    for (unsigned z = 0; z < 256; z++) {
-        reached[mul8((uint8_t)z, (uint8_t)z) ^ z] = 1;
-    }
-    for (tower_k = 1; reached[tower_k]; tower_k++) {
-    }
-}
-
-/* An element t of the tower with t^16 + t^12 + t^3 + t + 1 = 0 plays the part of 2: its powers are what the bits of
- * a word become. There are sixteen; the first is taken. */
+/* The powers of what plays the part of 2 are what the bits of a word become. */
 static void find_base(void)
 {
-    for (unsigned t = 2; t < 65536; t++) {
-        uint16_t power[17] = {1};
-        for (unsigned i = 1; i <= 16; i++) {
-            power[i] = mul_tower(power[i - 1], (uint16_t)t);
-        }
-        if ((power[16] ^ power[12] ^ power[3] ^ power[1] ^ power[0]) == 0) {
-            memcpy(tower_base, power, sizeof(tower_base));
-            return;
-        }
+    tower_base[0] = 1;
+    for (unsigned i = 1; i < 16; i++) {
+        tower_base[i] = mul_tower(tower_base[i - 1], TOWER_TWO);
     }
-    IMPOSSIBLE("the two fields of 65536 elements are isomorphic");
 }
 
 static void invert(const uint16_t base[16], uint16_t inverse[16])
@@ -140,7 +124,6 @@ static void make_tables(uint8_t nibbles[4][2][16], uint64_t matrix[2][2], const 
 static void init(void)
 {
     init_logs();
-    find_k();
     find_base();
     uint16_t back[16];
     invert(tower_base, back);
@@ -180,7 +163,7 @@ struct gf16_coef gf16_coef(uint16_t value)
     unsigned n0 = value & 15, n1 = value >> 4 & 15, n2 = value >> 8 & 15, n3 = value >> 12;
     uint8_t b0 = t->to[0][0][n0] ^ t->to[1][0][n1] ^ t->to[2][0][n2] ^ t->to[3][0][n3];
     uint8_t b1 = t->to[0][1][n0] ^ t->to[1][1][n1] ^ t->to[2][1][n2] ^ t->to[3][1][n3];
-    uint8_t kb1 = t->mul[tower_k][0][b1 & 15] ^ t->mul[tower_k][1][b1 >> 4];
+    uint8_t kb1 = t->mul[TOWER_K][0][b1 & 15] ^ t->mul[TOWER_K][1][b1 >> 4];
     const uint32_t four = 0x01010101u;
     return (struct gf16_coef){b0 * four, kb1 * four, (uint8_t)(b0 ^ b1) * four, value};
 }
