@@ -1,11 +1,12 @@
 /* check.c - hashes of blocks where they are expected, many at once.
  *
- * All blocks of a set are hashed over the same length (short ones padded with zeros), so any of them, of any files,
- * can share the lanes of one MD5 kernel. A thread takes as many as the kernel has lanes, reads a piece of each, hashes
+ * Blocks of a set are hashed over the same length (short ones padded with zeros), so any of them, of any files, can
+ * share the lanes of one MD5 kernel. A thread takes as many as the kernel has lanes, reads a piece of each, hashes
  * the pieces, and so on to the end. Pieces are small enough to stay in the second-level cache. Reading is by pread:
  * against a mapping it costs one copy, but an I/O error or a file that shrinks is a result and not a signal. */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/check.h"
@@ -24,6 +25,7 @@ static const uint8_t zeros[PIECE];
 struct lane {
     int fd; /* -1: nothing to read */
     uint64_t offset, len;
+    uint64_t size; /* bytes that are hashed: `len`, then zeros */
     int copy_to;
     uint64_t copy_at;
     bool failed;
@@ -136,19 +138,20 @@ static const uint8_t *lane_bytes(struct hasher *h, struct lane *l, uint8_t *to, 
     return to;
 }
 
-/* Small blocks that adjoin in one file are read at once: lanes first..first+n of `size` bytes each, one behind the
- * other in the buffer. */
+/* Small blocks that adjoin in one file are read at once: lanes[0..n) of `size` bytes each, one behind the other in
+ * the buffer. How many were. */
 static unsigned read_run(struct hasher *h, struct lane *lanes, unsigned n, uint8_t *to, size_t size)
 {
     unsigned run = 1;
     while (run < n && lanes[run - 1].len == size && lanes[run].fd == lanes[0].fd &&
-           lanes[run].copy_to < 0 && lanes[run].offset == lanes[0].offset + run * size) {
+           lanes[run].size == size && lanes[run].copy_to < 0 &&
+           lanes[run].offset == lanes[0].offset + run * size) {
         run++;
     }
-    if (run == 1 || lanes[0].fd < 0 || lanes[0].copy_to >= 0) {
+    if (run == 1 || lanes[0].fd < 0 || lanes[0].copy_to >= 0 || lanes[0].size != size) {
         return 0;
     }
-    size_t bytes = (run - 1) * size + lanes[run - 1].len;
+    size_t bytes = (run - 1) * size + (size_t)lanes[run - 1].len;
     if (!read_exactly(h->fs, lanes[0].fd, to, bytes, lanes[0].offset)) {
         return 0;
     }
@@ -156,36 +159,60 @@ static unsigned read_run(struct hasher *h, struct lane *lanes, unsigned n, uint8
     return run;
 }
 
-/* The MD5 of each lane's bytes, padded with zeros to `size`. False: stopped. */
-static bool hash_lanes(struct hasher *h, struct lane *lanes, unsigned n, uint64_t size,
-                       uint8_t (*out)[MD5_SIZE])
+/* p[l]: the `want` bytes at `pos` of each lane. */
+static void read_lanes(struct hasher *h, struct lane *lanes, unsigned n, uint64_t pos, size_t want,
+                       const uint8_t **p)
 {
-    const uint8_t *p[MD5_LANES_MAX] = {NULL}, *rest[MD5_LANES_MAX] = {NULL};
+    size_t step = lanes[0].size <= PIECE ? (size_t)lanes[0].size : STRIDE;
+    for (unsigned l = 0; l < n;) {
+        uint8_t *to = h->buffer + l * step;
+        unsigned run =
+            pos == 0 && lanes[0].size <= PIECE ? read_run(h, lanes + l, n - l, to, step) : 0;
+        for (unsigned i = 0; i < run; i++) {
+            p[l + i] = to + i * step;
+        }
+        if (run == 0) {
+            read_ahead(h, &lanes[l], pos);
+            p[l] = lane_bytes(h, &lanes[l], to, pos, want);
+        }
+        l += run > 0 ? run : 1;
+    }
+}
+
+/* The MD5 of each lane's bytes, padded with zeros to its size; longer ones first. Lanes go in step; those that end drop
+ * out at the back. False: stopped. */
+static bool hash_lanes(struct hasher *h, struct lane *lanes, unsigned n, uint8_t (*out)[MD5_SIZE])
+{
+    const uint8_t *p[MD5_LANES_MAX] = {NULL};
     struct md5_lanes m;
     md5_lanes_init(&m);
-    for (uint64_t pos = 0; pos < size; pos += PIECE) {
-        size_t want = size - pos < PIECE ? (size_t)(size - pos) : PIECE;
-        for (unsigned l = 0; l < n;) {
-            uint8_t *to = h->buffer + (size <= PIECE ? l * (size_t)size : l * (size_t)STRIDE);
-            unsigned run = size <= PIECE ? read_run(h, lanes + l, n - l, to, (size_t)size) : 0;
-            for (unsigned i = 0; i < run; i++) {
-                p[l + i] = to + i * (size_t)size;
-            }
-            if (run == 0) {
-                read_ahead(h, &lanes[l], pos);
-                p[l] = lane_bytes(h, &lanes[l], to, pos, want);
-            }
-            l += run > 0 ? run : 1;
+    for (uint64_t pos = 0; n > 0;) {
+        uint64_t left = lanes[n - 1].size - pos;
+        size_t want = left < PIECE ? (size_t)left : PIECE;
+        read_lanes(h, lanes, n, pos, want, p);
+        size_t blocks = want / MD5_BLOCK;
+        h->kernel->update(&m, p, n, blocks);
+        unsigned ended = n;
+        while (ended > 0 && lanes[ended - 1].size == pos + want) {
+            ended--;
         }
-        h->kernel->update(&m, p, n, want / MD5_BLOCK);
-        for (unsigned l = 0; l < n; l++) {
-            rest[l] = p[l] + want / MD5_BLOCK * MD5_BLOCK;
+        if (left <= PIECE && ended == 0) { /* the usual case: all at once */
+            for (unsigned l = 0; l < n; l++) {
+                p[l] += blocks * MD5_BLOCK;
+            }
+            md5_lanes_final(&m, h->kernel, p, n, pos + want, out);
+            ended = 0;
+        }
+        for (unsigned l = ended; l < n && ended > 0; l++) {
+            md5_lane_final(&m, l, p[l] + blocks * MD5_BLOCK, pos + want, out[l]);
         }
         if (!work_step(h->work, h->thread, n * (uint64_t)want)) {
             return false;
         }
+        /* Longer lanes go on behind the last whole block: what is left of it is read again. */
+        pos += ended < n && ended > 0 ? blocks * MD5_BLOCK : want;
+        n = ended;
     }
-    md5_lanes_final(&m, h->kernel, rest, n, size, out);
     return true;
 }
 
@@ -194,7 +221,7 @@ static bool hash_lanes(struct hasher *h, struct lane *lanes, unsigned n, uint64_
 struct check_job {
     struct par2_set *set;
     struct work *work;
-    struct check *checks;
+    struct check **checks;
     size_t count;
     size_t group; /* blocks that one thread takes at a time */
     atomic_size_t next;
@@ -206,25 +233,42 @@ static int open_source(const void *arg, uint32_t source)
     return source_open(s, s->sources[source].path, NULL);
 }
 
-static bool check_group(struct check_job *j, struct hasher *h, struct check *c, unsigned n)
+/* A file of one block is hashed as what it is: the zeros behind a byte in a block of gigabytes would cost more than all
+ * data, and a set may claim any number of those. */
+static bool single(const struct par2_set *s, uint32_t block)
+{
+    const struct file *f = &s->files[s->blocks[block].file];
+    return f->blocks == 1;
+}
+
+static uint64_t hashed_size(const struct par2_set *s, uint32_t block)
+{
+    return single(s, block) ? block_length(s, block) : s->packets->block_size;
+}
+
+static bool check_group(struct check_job *j, struct hasher *h, struct check **c, unsigned n)
 {
     struct par2_set *s = j->set;
     struct lane lanes[MD5_LANES_MAX];
     uint8_t md5[MD5_LANES_MAX][MD5_SIZE];
     h->group++;
     for (unsigned l = 0; l < n; l++) {
-        lanes[l] = (struct lane){.fd = hasher_fd(h, c[l].source, open_source, s),
-                                 .offset = c[l].offset,
-                                 .len = block_length(s, c[l].block),
-                                 .copy_to = c[l].copy_to,
-                                 .copy_at = block_position(s, c[l].block)};
+        lanes[l] = (struct lane){.fd = hasher_fd(h, c[l]->source, open_source, s),
+                                 .offset = c[l]->offset,
+                                 .len = block_length(s, c[l]->block),
+                                 .size = hashed_size(s, c[l]->block),
+                                 .copy_to = c[l]->copy_to,
+                                 .copy_at = block_position(s, c[l]->block)};
     }
-    if (!hash_lanes(h, lanes, n, s->packets->block_size, md5)) {
+    if (!hash_lanes(h, lanes, n, md5)) {
         return false;
     }
     for (unsigned l = 0; l < n; l++) {
-        const uint8_t *sums = s->blocks[c[l].block].sums; /* none: proven with its whole file */
-        c[l].ok = !lanes[l].failed && (sums == NULL || memcmp(md5[l], sums, MD5_SIZE) == 0);
+        const struct block *b =
+            &s->blocks[c[l]->block]; /* without hashes: proven with its whole file */
+        const uint8_t *md5_right = single(s, c[l]->block) ? s->files[b->file].desc->md5 : b->sums;
+        c[l]->ok =
+            !lanes[l].failed && (md5_right == NULL || memcmp(md5[l], md5_right, MD5_SIZE) == 0);
     }
     return true;
 }
@@ -256,14 +300,53 @@ static size_t group_size(const struct work *w, size_t count)
     return share < lanes ? share : lanes;
 }
 
+/* Those of files of one block come last, the longest first: the lanes of a group should end together. */
+struct order {
+    struct check *check;
+    uint64_t size;
+};
+
+static int by_size(const void *a, const void *b)
+{
+    const struct order *x = a, *y = b;
+    if (x->size != y->size) {
+        return x->size > y->size ? -1 : 1;
+    }
+    return (x->check > y->check) - (x->check < y->check);
+}
+
+static int sort_checks(const struct par2_set *s, struct check *checks, size_t count,
+                       struct check **sorted)
+{
+    struct order *order = mem_alloc(count * sizeof(*order));
+    if (order == NULL) {
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < count; i++) {
+        order[i] = (struct order){&checks[i], hashed_size(s, checks[i].block)};
+    }
+    qsort(order, count, sizeof(*order), by_size);
+    for (size_t i = 0; i < count; i++) {
+        sorted[i] = order[i].check;
+    }
+    mem_free(order);
+    return 0;
+}
+
 int check_run(struct par2_set *s, struct work *w, struct check *checks, size_t count)
 {
     if (count == 0) {
         return 0;
     }
-    struct check_job j = {
-        .set = s, .work = w, .checks = checks, .count = count, .group = group_size(w, count)};
-    return work_run(w, work_threads(w, (count + j.group - 1) / j.group), check_thread, &j);
+    struct check **sorted = mem_alloc(count * sizeof(*sorted));
+    int rv = sorted != NULL ? sort_checks(s, checks, count, sorted) : -ENOMEM;
+    if (rv == 0) {
+        struct check_job j = {
+            .set = s, .work = w, .checks = sorted, .count = count, .group = group_size(w, count)};
+        rv = work_run(w, work_threads(w, (count + j.group - 1) / j.group), check_thread, &j);
+    }
+    mem_free(sorted);
+    return rv;
 }
 
 /* ---- recovery packets ---- */
@@ -293,9 +376,10 @@ static bool recovery_group(struct recovery_job *j, struct hasher *h, struct reco
     h->group++;
     for (unsigned l = 0; l < n; l++) {
         int fd = hasher_fd(h, r[l]->volume, open_volume, j->set->catalog);
-        lanes[l] = (struct lane){.fd = fd, .offset = r[l]->offset + 32, .len = size, .copy_to = -1};
+        lanes[l] = (struct lane){
+            .fd = fd, .offset = r[l]->offset + 32, .len = size, .size = size, .copy_to = -1};
     }
-    if (!hash_lanes(h, lanes, n, size, md5)) {
+    if (!hash_lanes(h, lanes, n, md5)) {
         return false;
     }
     for (unsigned l = 0; l < n; l++) {

@@ -151,6 +151,17 @@ void md5_lanes_final(struct md5_lanes *m, const struct md5_kernel *k, const uint
     }
 }
 
+void md5_lane_final(const struct md5_lanes *m, unsigned lane, const uint8_t *rest, uint64_t bytes,
+                    uint8_t out[MD5_SIZE])
+{
+    struct md5 one = {.bytes = bytes};
+    for (unsigned i = 0; i < 4; i++) {
+        one.state[i] = m->state[i][lane];
+    }
+    memcpy(one.tail, rest, bytes % MD5_BLOCK);
+    md5_final(&one, out);
+}
+
 const struct md5_kernel md5_kernels[] = {
 #ifdef WEIR_SIMD_X86
     {"avx512", CPU_AVX512, 32, md5_update_avx512},

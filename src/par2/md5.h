@@ -49,6 +49,10 @@ void md5_lanes_init(struct md5_lanes *m);
 void md5_lanes_final(struct md5_lanes *m, const struct md5_kernel *k, const uint8_t *const *rest,
                      unsigned n, uint64_t bytes, uint8_t (*out)[MD5_SIZE]);
 
+/* Ends one stream of a group whose others go on. */
+void md5_lane_final(const struct md5_lanes *m, unsigned lane, const uint8_t *rest, uint64_t bytes,
+                    uint8_t out[MD5_SIZE]);
+
 /* Kernels, one per ISA; only those that are built exist. */
 void md5_update_scalar(struct md5_lanes *m, const uint8_t *const *p, unsigned n, size_t blocks);
 void md5_update_sse2(struct md5_lanes *m, const uint8_t *const *p, unsigned n, size_t blocks);

@@ -265,16 +265,17 @@ struct search {
     uint64_t budget; /* bytes that may still be hashed in vain */
     uint64_t at;     /* of window[0] */
     size_t len;
-    uint8_t *window; /* WINDOW bytes */
+    uint8_t *window;
+    size_t room;     /* of the window: WINDOW, or the whole of a smaller file */
     uint8_t *packet; /* room for one packet, of packet_room bytes */
     size_t packet_room;
 };
 
-/* n <= WINDOW bytes at `at`, or NULL at the end or when they can not be read. */
+/* n <= s->room bytes at `at`, or NULL at the end or when they can not be read. */
 static const uint8_t *look(struct search *s, uint64_t at, size_t n)
 {
     if (at < s->at || at + n > s->at + s->len) {
-        ssize_t got = s->reader->read(s->reader->arg, s->window, WINDOW, at);
+        ssize_t got = s->reader->read(s->reader->arg, s->window, s->room, at);
         s->at = at;
         s->len = got > 0 ? (size_t)got : 0;
     }
@@ -303,7 +304,7 @@ static bool hash_stream(struct search *s, uint64_t at, uint64_t len, const uint8
     uint8_t got[16];
     md5_init(&m);
     for (uint64_t done = 32; done < len;) {
-        size_t n = len - done < WINDOW ? (size_t)(len - done) : WINDOW;
+        size_t n = len - done < s->room ? (size_t)(len - done) : s->room;
         const uint8_t *p = look(s, at + done, n);
         if (p == NULL) {
             return false;
@@ -328,7 +329,7 @@ static int hash_whole(struct search *s, uint64_t at, size_t len, bool *ok)
         }
     }
     for (size_t done = 0; done < len;) {
-        size_t n = len - done < WINDOW ? len - done : WINDOW;
+        size_t n = len - done < s->room ? len - done : s->room;
         const uint8_t *p = look(s, at + done, n);
         if (p == NULL) {
             return 0;
@@ -417,7 +418,8 @@ int packet_scan(struct par2_catalog *c, const struct reader *r, uint32_t volume,
 {
     struct search s = {.catalog = c, .reader = r, .volume = volume, .eager = eager, .found = found};
     s.budget = r->size > UINT64_MAX / 8 ? UINT64_MAX : FAILED_FREE + FAILED_TIMES * r->size;
-    s.window = mem_alloc(WINDOW);
+    s.room = r->size < WINDOW ? (size_t)r->size : WINDOW;
+    s.window = mem_alloc(s.room);
     int rv = s.window != NULL ? 0 : -ENOMEM;
     for (uint64_t at = 0; rv == 0 && !found->given_up;) {
         at = find_magic(&s, at);

@@ -28,6 +28,9 @@ enum {
     PIECE_MIN = 64 << 20, /* offsets of one piece, at least, if the gap has so many */
     PIECE_BLOCKS = 32,    /* and at least so many blocks */
     FALSE_HITS = 64,
+    PADDING_FREE =
+        1
+        << 30, /* zeros behind short blocks that are hashed, beside four times the data there is */
 };
 
 /* ---- what the pieces find ---- */
@@ -537,11 +540,20 @@ static int take_finds(struct scan *s)
     if (checks == NULL) {
         return -ENOMEM;
     }
+    uint64_t padding = PADDING_FREE;
+    for (size_t i = 0; i < set->source_count; i++) {
+        padding += set->sources[i].exists ? 4 * set->sources[i].size : 0;
+    }
     for (size_t i = 0; i < s->count; i++) {
         for (size_t k = 0; k < s->pieces[i].count; k++) {
             const struct find *f = &s->pieces[i].finds[k];
             struct block *b = &set->blocks[f->block];
+            uint64_t zeros = set->packets->block_size - block_length(set, f->block);
+            if (!f->proven && zeros > padding) {
+                continue; /* a set may claim blocks of any size: they must not cost more than data does */
+            }
             if (!f->proven) {
+                padding -= zeros;
                 checks[n++] = (struct check){f->offset, f->block, s->pieces[i].source, -1, false};
             } else if (b->source == NOWHERE) {
                 b->source = s->pieces[i].source;
