@@ -6,7 +6,6 @@
 
 #include "base/nearest.h"
 
-static int unknown_word(const char *path, const struct cli_command *const *table, const char *word)
 static int unknown_word(const struct cli_command *parent, const char *path,
                         const struct cli_command *const *table, const char *word)
 {

@@ -4,12 +4,8 @@
 #include <stddef.h>
 
 const struct cli_command *const cli_commands[] = {
-    &cmd_yenc, &cmd_bench, &cmd_config, &cmd_help, NULL,
-    &cmd_nzb,
-    &cmd_bench,
-    &cmd_help,
-    &cmd_par2,
-    NULL,
+    &cmd_nzb,   &cmd_yenc,   &cmd_par2, //
+    &cmd_bench, &cmd_config, &cmd_help, NULL,
 };
 
 const struct cli_link cli_links[] = {
