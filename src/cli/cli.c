@@ -1,111 +1,117 @@
-/* cli.c - finds the command that was asked for; help, and hints for what was mistyped. */
+/* cli.c - finds the command that was asked for, or says what it might have been. */
 #include "cli/cli.h"
 
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
 #include <string.h>
 
-static void print_help(void)
+static int unknown_word(const char *path, const struct cli_command *const *table, const char *word)
 {
-    printf("Weir, a Usenet/NZB downloader engine\n\n"
-           "usage: weir COMMAND [ARGUMENT...]     weir COMMAND --help tells more\n\n"
-           "commands:\n");
-    for (const struct cli_command *c = cli_commands; c->name != NULL; c++) {
-        printf("  %-10s %s\n", c->name, c->summary);
-    }
-    printf("\n  --version  version, CPU kernels and library versions (also with --json)\n"
-           "  --help     this text\n");
-}
-
-int cli_usage_error(const char *command, const char *fmt, ...)
-{
-    va_list args;
-    va_start(args, fmt);
-    fprintf(stderr, "weir%s%s: ", command[0] != '\0' ? " " : "", command);
-    vfprintf(stderr, fmt, args);
-    fprintf(stderr, "\nTry: weir%s%s --help\n", command[0] != '\0' ? " " : "", command);
-    va_end(args);
-    return CLI_USAGE;
-}
-
-/* Edit distance of two short words, transpositions counting two; words over 31 bytes are never near. */
-static size_t distance(const char *a, const char *b)
-{
-    enum { MAX = 32 };
-    size_t la = strlen(a), lb = strlen(b), row[MAX];
-    if (la >= MAX || lb >= MAX) {
-        return MAX;
-    }
-    for (size_t j = 0; j <= lb; j++) {
-        row[j] = j;
-    }
-    for (size_t i = 1; i <= la; i++) {
-        size_t diagonal = row[0];
-        row[0] = i;
-        for (size_t j = 1; j <= lb; j++) {
-            size_t best = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-            best = row[j] + 1 < best ? row[j] + 1 : best;
-            best = row[j - 1] + 1 < best ? row[j - 1] + 1 : best;
-            diagonal = row[j];
-            row[j] = best;
-        }
-    }
-    return row[lb];
-}
-
-const char *cli_nearest(const char *word, const char *const *known)
-{
-    const char *best = NULL;
-    size_t limit = strlen(word) / 2 < 3 ? strlen(word) / 2 + 1 : 3;
-    for (; *known != NULL; known++) {
-        size_t d = distance(word, *known);
-        if (d <= limit) {
-            limit = d > 0 ? d - 1 : 0;
-            best = *known;
-        }
-    }
-    return best;
-}
-
-int cli_run(int argc, char **argv)
-{
-    signal(SIGPIPE,
-           SIG_IGN); /* a closed pipe is a write error with a message, not a silent death */
-    if (argc < 2) {
-        print_help();
-        return CLI_USAGE;
-    }
-    const char *word = argv[1];
-    if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 || strcmp(word, "help") == 0) {
-        print_help();
-        return CLI_OK;
-    }
-    if (strcmp(word, "--version") == 0 || strcmp(word, "version") == 0) {
-        if (argc > 2 && strcmp(argv[2], "--json") != 0) {
-            return cli_usage_error("", "--version takes only --json, not '%s'", argv[2]);
-        }
-        return cli_version(argc > 2);
-    }
-    const char *names[64];
+    struct cli_args a = {.argc = 0};
+    snprintf(a.path, sizeof(a.path), "%s", path);
+    enum { MAX = 64 };
+    const char *names[MAX];
     size_t n = 0;
-    for (const struct cli_command *c = cli_commands; c->name != NULL; c++) {
-        if (strcmp(word, c->name) == 0) {
-            for (int i = 2; i < argc; i++) {
-                if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
-                    fputs(c->usage, stdout);
-                    return CLI_OK;
-                }
-            }
-            return c->run(argc - 1, argv + 1);
-        }
-        names[n++] = c->name;
+    for (; *table != NULL && n < MAX - 1; table++) {
+        names[n++] = (*table)->name;
     }
     names[n] = NULL;
     const char *near = cli_nearest(word, names);
     if (near != NULL) {
-        return cli_usage_error("", "unknown command '%s'; did you mean '%s'?", word, near);
+        return cli_usage_error(&a, "unknown command '%s'; did you mean '%s'?", word, near);
     }
-    return cli_usage_error("", "unknown command '%s'", word);
+    return cli_usage_error(&a, "unknown command '%s'", word);
+}
+
+const struct cli_command *cli_find(const struct cli_command *const *table, const char *word)
+{
+    while (*table != NULL && strcmp((*table)->name, word) != 0) {
+        table++;
+    }
+    return *table;
+}
+
+static bool asks_for_help(int argc, char **argv)
+{
+    for (int i = 0; i < argc && strcmp(argv[i], "--") != 0; i++) {
+        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* argv[0] is a word that should be in `table`; `path` is what led here. */
+static int run_in(const struct cli_command *const *table, const char *path, int argc, char **argv)
+{
+    const struct cli_command *c = cli_find(table, argv[0]);
+    if (c == NULL) {
+        return unknown_word(path, table, argv[0]);
+    }
+    struct cli_args a = {.command = c, .argc = argc - 1, .argv = argv + 1};
+    snprintf(a.path, sizeof(a.path), "%s%s%s", path, path[0] != '\0' ? " " : "", c->name);
+    if (c->subs != NULL && argc > 1 && argv[1][0] != '-') {
+        return run_in(c->subs, a.path, argc - 1, argv + 1);
+    }
+    if (asks_for_help(argc - 1, argv + 1)) {
+        cli_help_command(stdout, a.path, c);
+        return CLI_OK;
+    }
+    if (c->subs != NULL) {
+        cli_help_command(stderr, a.path, c);
+        return CLI_USAGE;
+    }
+    return c->run(&a);
+}
+
+static const struct cli_link *find_link(const char *program)
+{
+    const char *slash = strrchr(program, '/');
+    const char *base = slash != NULL ? slash + 1 : program;
+    for (const struct cli_link *l = cli_links; l->name != NULL; l++) {
+        if (strcmp(l->name, base) == 0) {
+            return l;
+        }
+    }
+    return NULL;
+}
+
+static int run_link(const struct cli_link *l, int argc, char **argv)
+{
+    enum { MAX = 4096 };
+    static char *words[MAX];
+    int n = 0;
+    for (; l->words[n] != NULL; n++) {
+        words[n] = (char *)(uintptr_t)l->words[n];
+    }
+    if (argc - 1 > MAX - n) {
+        fprintf(stderr, "%s: too many arguments\n", argv[0]);
+        return CLI_USAGE;
+    }
+    for (int i = 1; i < argc; i++) {
+        words[n++] = argv[i];
+    }
+    return run_in(cli_commands, "", n, words);
+}
+
+int cli_run(int argc, char **argv)
+{
+    /* A closed pipe is a write error with a message, not a silent death. */
+    signal(SIGPIPE, SIG_IGN);
+    const struct cli_link *l = argc > 0 ? find_link(argv[0]) : NULL;
+    if (l != NULL) {
+        return run_link(l, argc, argv);
+    }
+    if (argc < 2) {
+        cli_help_overview(stderr);
+        return CLI_USAGE;
+    }
+    const char *word = argv[1];
+    if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
+        cli_help_overview(stdout);
+        return CLI_OK;
+    }
+    if (strcmp(word, "--version") == 0) {
+        return cli_version(argc > 2 && strcmp(argv[2], "--json") == 0);
+    }
+    return run_in(cli_commands, "", argc - 1, argv + 1);
 }

@@ -1,8 +1,13 @@
 /* commands.c - the table of commands, in the order in which `weir --help` shows them. */
+#include "cli/commands.h"
+
 #include <stddef.h>
 
-#include "cli/cli.h"
+const struct cli_command *const cli_commands[] = {
+    &cmd_help,
+    NULL,
+};
 
-const struct cli_command cli_commands[] = {
-    {NULL, NULL, NULL, NULL},
+const struct cli_link cli_links[] = {
+    {.name = NULL},
 };

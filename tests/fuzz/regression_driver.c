@@ -10,7 +10,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { MAX_INPUT = 1 << 20, MUTATIONS = 300 };
+enum { INPUT_MAX = 1 << 20, MUTATIONS = 300 };
 
 static uint64_t seed = 1;
 static size_t runs;
@@ -71,12 +71,12 @@ static void run_mutations(const uint8_t *data, size_t size)
 static void run_file(const char *path)
 {
     FILE *f = fopen(path, "rb");
-    uint8_t *data = malloc(MAX_INPUT);
+    uint8_t *data = malloc(INPUT_MAX);
     if (f == NULL || data == NULL) {
         fprintf(stderr, "cannot read %s\n", path);
         exit(1);
     }
-    size_t size = fread(data, 1, MAX_INPUT, f);
+    size_t size = fread(data, 1, INPUT_MAX, f);
     fclose(f);
     run(data, size);
     run_mutations(data, size);

@@ -30,14 +30,19 @@ void dir_remove(struct dir *d)
     nftw(d->path, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
-int dir_open_fds(void)
+int dir_count(const char *path)
 {
-    DIR *all = opendir("/proc/self/fd");
+    DIR *all = opendir(path);
     PRE(all != NULL);
-    int n = 0;
+    int n = -2;
     while (readdir(all) != NULL) {
         n++;
     }
     closedir(all);
     return n;
+}
+
+int dir_open_fds(void)
+{
+    return dir_count("/proc/self/fd");
 }

@@ -11,6 +11,7 @@ struct dir {
 
 void dir_make(struct dir *d); /* below TMPDIR or /tmp; aborts when it cannot */
 void dir_remove(struct dir *d);
-int dir_open_fds(void); /* descriptors of this process, to see a leak */
+int dir_count(const char *path); /* entries, without . and .. */
+int dir_open_fds(void);          /* descriptors of this process, to see a leak */
 
 #endif
