@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <poll.h>
@@ -367,6 +368,8 @@ static void run_listener(void *arg)
             continue;
         }
         PRE(p->thread_count < PEER_CONNS);
+        int on = 1;
+        setsockopt(conn, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
         struct session *s = calloc(1, sizeof(*s));
         s->p = p;
         s->fd = conn;
