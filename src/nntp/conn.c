@@ -16,8 +16,7 @@
 enum {
     QUIT_MS = 2000,
     PROBE_MS = 10000, /* a server that has not yet shown that it can pipeline gets less time */
-    SLOW_WINDOW_MS = 60000,
-    SLOW_BYTES = 60 * 1024, /* per window: 1 KiB/s */
+    SLOW_BYTES_PER_S = 1024, /* the least, over a window of timeout_ms */
 };
 
 #define S(id, next_) [NNTP_##id] = {.name = #id, .next = (next_)}
@@ -254,6 +253,7 @@ static void reset_session(struct nntp_conn *c)
     c->was_up = c->was_in_use = c->pipeline_off = false;
     c->asked_at = c->asked_count = 0;
     c->group[0] = '\0';
+    memset(c->recent, 0, sizeof(c->recent));
     c->in_body = c->body_wrong = c->first_seen = c->lf_peer = false;
     c->wants_room = c->quit_wanted = c->pipelined = c->logged_in = false;
     nntp_reply_init(&c->reply);
@@ -294,7 +294,8 @@ bool nntp_conn_ask(struct nntp_conn *c, enum asked what, const char *command, si
 {
     PRE(c->asked_count < NNTP_ASKED_MAX);
     int rv = net_stream_write(&c->stream, command, len);
-    if (rv != 0) {
+    if (rv != 0 &&
+        rv != ERR_STOPPED) { /* stopped: the reason is on its way to on_stream_closed() */
         nntp_conn_die(c, NNTP_TROUBLE_LOCAL, 0, err_text(rv));
         return false;
     }
@@ -502,10 +503,11 @@ void nntp_conn_tick(struct nntp_conn *c)
         net_stream_set_idle(&c->stream, patience_ms(c)); /* it has proven itself meanwhile */
     }
     bool held = c->wants_room || c->meter->limited;
-    if (held || c->stream.bytes_in - c->slow_bytes >= SLOW_BYTES) {
+    uint64_t least = (uint64_t)c->server->timeout_ms * SLOW_BYTES_PER_S / 1000;
+    if (held || c->stream.bytes_in - c->slow_bytes >= least) {
         c->slow_ms = now;
         c->slow_bytes = c->stream.bytes_in;
-    } else if (now - c->slow_ms >= SLOW_WINDOW_MS) {
-        nntp_conn_die(c, NNTP_TROUBLE_SLOW, 0, "less than 1 KiB/s for a minute");
+    } else if (now - c->slow_ms >= c->server->timeout_ms) {
+        nntp_conn_die(c, NNTP_TROUBLE_SLOW, 0, "less than 1 KiB/s");
     }
 }

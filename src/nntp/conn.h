@@ -38,7 +38,10 @@ enum nntp_conn_state {
     NNTP_CONN_STATES
 };
 
-enum { NNTP_ASKED_MAX = 2 * NNTP_DEPTH_MAX }; /* each article may be preceded by a GROUP */
+enum {
+    NNTP_ASKED_MAX = 2 * NNTP_DEPTH_MAX, /* each article may be preceded by a GROUP */
+    NNTP_RECENT = 8,                     /* ids that are remembered after their answer */
+};
 
 struct nntp_conn {
     const struct nntp_conn_type *type;
@@ -73,13 +76,15 @@ struct nntp_conn {
     struct list fetches; /* under way, in the order they were asked */
     unsigned fetch_count;
     char group[NNTP_GROUP_MAX + 1]; /* joined, or asked to be */
-    bool in_body;                   /* bytes belong to `article`, not to a status line */
-    bool body_wrong;                /* 222 for another id: read only to find its end */
-    bool first_seen;                /* the first byte of the current reply is here */
-    bool lf_peer;                   /* the greeting ended in a bare LF */
-    bool wants_room;                /* paused until memory comes back */
-    bool quit_wanted;               /* takes no more work */
-    bool pipelined;                 /* a command of this session was sent behind another */
+    uint32_t recent[NNTP_RECENT];   /* hashes of the last ids that were answered */
+    unsigned recent_at;
+    bool in_body;     /* bytes belong to `article`, not to a status line */
+    bool body_wrong;  /* 222 for another id: read only to find its end */
+    bool first_seen;  /* the first byte of the current reply is here */
+    bool lf_peer;     /* the greeting ended in a bare LF */
+    bool wants_room;  /* paused until memory comes back */
+    bool quit_wanted; /* takes no more work */
+    bool pipelined;   /* a command of this session was sent behind another */
     bool logged_in;
     struct buf *buf; /* of the article that arrives */
     struct buf_waiter waiter;
@@ -111,7 +116,7 @@ void nntp_conn_stop(struct nntp_conn *c, enum nntp_trouble trouble, const char *
 void nntp_conn_quit(struct nntp_conn *c);
 /* Memory came back. */
 void nntp_conn_room(struct nntp_conn *c);
-/* Once in a second or so: looks at the least rate. */
+/* A few times per second: looks at the least rate. */
 void nntp_conn_tick(struct nntp_conn *c);
 
 #endif

@@ -144,8 +144,17 @@ static bool same_id(const char *id, size_t len, const struct nntp_fetch *f)
     return strlen(f->id) == len && memcmp(id, f->id, len) == 0;
 }
 
-/* 222 may name the article. Another id means: out of step, when it is one that was asked for behind this one; else
- * this server has a wrong article here. */
+static uint32_t hash_id(const char *id, size_t len)
+{
+    uint32_t h = 2166136261u; /* FNV-1a: only to recognise what was asked for a moment ago */
+    for (size_t i = 0; i < len; i++) {
+        h = (h ^ (uint8_t)id[i]) * 16777619u;
+    }
+    return h;
+}
+
+/* 222 may name the article. Another id means: out of step, when it is one that was asked for behind this one or has
+ * been answered already; else this server has a wrong article here. */
 static bool id_in_step(struct nntp_conn *c)
 {
     size_t len;
@@ -156,6 +165,11 @@ static bool id_in_step(struct nntp_conn *c)
     }
     LIST_FOREACH (node, &c->fetches) {
         if (same_id(id, len, LIST_ENTRY(node, struct nntp_fetch, node))) {
+            return false;
+        }
+    }
+    for (unsigned i = 0; i < NNTP_RECENT; i++) {
+        if (c->recent[i] == hash_id(id, len)) {
             return false;
         }
     }
@@ -278,7 +292,12 @@ static void body_complete(struct nntp_conn *c)
         buf_give(c->bufs, b);
     }
     c->in_body = false;
+    c->recent[c->recent_at++ % NNTP_RECENT] = hash_id(f->id, strlen(f->id));
     give_back(c);
+    if (result == NNTP_WRONG) {
+        /* A wrong article, or a reply too many that carried no id: what comes next cannot be trusted. */
+        nntp_conn_die(c, NNTP_TROUBLE_DESYNC, c->reply.code, text);
+    }
 }
 
 void nntp_conn_feed_body(struct nntp_conn *c, const uint8_t *p, size_t n, size_t *used)

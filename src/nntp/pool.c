@@ -16,7 +16,8 @@
 #include "nntp/conn.h"
 
 enum {
-    TICK_MS = 1000,
+    TICK_MS = 250,
+    LIMIT_MS = 100,    /* how soon a speed limit that was just set is noticed */
     REFILL_MIN_MS = 4, /* a limited pool wakes up no more often than this */
     REFILL_MAX_MS = 40,
     REFILL_BYTES = 64 * 1024, /* what a wake-up should be good for */
@@ -282,8 +283,11 @@ static void on_down(struct nntp_conn *c)
     count_bytes(p, pc);
     list_remove(&pc->node);
     list_push_back(&p->free_conns, &pc->node);
-    p->open_conns--;
     s->conn_count--;
+    if (--p->open_conns == 0) {
+        uv_timer_stop(&p->tick);
+        uv_timer_stop(&p->refill);
+    }
     if (pc->was_ready) {
         s->up_count--;
         atomic_fetch_sub_explicit(&p->up, 1, memory_order_relaxed);
@@ -312,8 +316,15 @@ static void on_down(struct nntp_conn *c)
 static const struct nntp_conn_type conn_type = {
     .up = on_up, .more = on_more, .done = on_done, .down = on_down, .room = on_room};
 
+static void on_tick(uv_timer_t *t);
+static void on_refill(uv_timer_t *t);
+
 static void open_one(struct nntp_pool *p, struct slot *s, struct pconn *pc)
 {
+    if (p->open_conns == 0) { /* a pool without connections sleeps undisturbed */
+        uv_timer_start(&p->tick, on_tick, TICK_MS, TICK_MS);
+        uv_timer_start(&p->refill, on_refill, 0, LIMIT_MS);
+    }
     list_push_back(&s->conns, &pc->node);
     pc->slot = s;
     pc->was_ready = false;
@@ -531,7 +542,7 @@ static void on_refill(uv_timer_t *t)
         if (m->limited) {
             net_meter_refill(m, false, 0);
         }
-        uv_timer_set_repeat(t, 100);
+        uv_timer_set_repeat(t, LIMIT_MS);
         return;
     }
     unsigned ms = refill_ms(rate);
@@ -568,8 +579,6 @@ static int on_start(struct actor *a, struct err *e)
     uv_timer_init(&a->loop, &p->tick);
     uv_timer_init(&a->loop, &p->refill);
     p->tick.data = p->refill.data = p;
-    uv_timer_start(&p->tick, on_tick, TICK_MS, TICK_MS);
-    uv_timer_start(&p->refill, on_refill, 0, 100);
     return 0;
 }
 

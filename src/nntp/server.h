@@ -33,7 +33,7 @@ struct nntp_server {
     unsigned connections; /* at most, in one pool */
     unsigned depth; /* commands under way per connection; 0: adapts by itself; 1: no pipelining */
     unsigned connect_ms; /* name, connect, TLS and login together */
-    unsigned timeout_ms; /* silence while an answer is awaited */
+    unsigned timeout_ms; /* silence while an answer is awaited; also the window of the least rate */
     unsigned idle_ms;    /* a connection without work is closed after this */
     unsigned
         redial_ms; /* after a failed attempt, while other connections work: no further one for so long */

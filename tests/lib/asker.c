@@ -53,6 +53,7 @@ void asker_start(struct asker *a)
     list_init(&a->inbox);
     nntp_rate_init(&a->rate);
     a->window = a->window != 0 ? a->window : 16;
+    a->failures_max = a->failures_max != 0 ? a->failures_max : 4;
     PRE(buf_pool_init(&a->bufs, a->budget != 0 ? a->budget : 32 << 20) == 0);
     struct nntp_pool_opts opts = {.bufs = &a->bufs,
                                   .rate = &a->rate,
@@ -94,6 +95,7 @@ void asker_post(struct asker *a, struct asker_article *art, unsigned article, un
         snprintf(f->id, sizeof(f->id), "%u@peer", article);
     }
     art->next = server;
+    art->asked[server]++;
     PRE(nntp_pool_post(a->pool, &f->msg) == 0);
 }
 
@@ -143,7 +145,7 @@ static void take_result(struct asker *a, struct asker_article *art)
         buf_give(&a->bufs, f->buf);
         f->buf = NULL;
     }
-    art->over = art->done || art->tried == a->server_count || art->failures >= ASKER_FAILURES;
+    art->over = art->done || art->tried == a->server_count || art->failures >= a->failures_max;
 }
 
 static void ask_next(struct asker *a, struct asker_article *art)

@@ -1,7 +1,7 @@
 /* asker.h - one who asks a pool for articles of peer.h: the smallest policy that is still fair.
  *
  * Servers are asked in order. An answer that is the article's own trouble moves it to the next server; a failure of
- * the connection or the server costs it nothing but one of ASKER_FAILURES, and it goes to the next server in turn.
+ * the connection or the server costs it nothing but one of failures_max, and it goes to the next server in turn.
  * Everything runs on the caller's thread but for `deliver`, which puts results into a list. */
 #ifndef TESTS_ASKER_H
 #define TESTS_ASKER_H
@@ -9,7 +9,7 @@
 #include "lib/peer.h"
 #include "nntp/pool.h"
 
-enum { ASKER_SERVERS = 2, ASKER_FAILURES = 8 };
+enum { ASKER_SERVERS = 2 };
 
 struct asker_article {
     struct nntp_fetch fetch;
@@ -18,8 +18,9 @@ struct asker_article {
     unsigned failures;
     unsigned next; /* server to ask next */
     bool settled[ASKER_SERVERS];
-    bool done; /* the right bytes are here */
-    bool over; /* done, or nobody is left to ask */
+    unsigned asked[ASKER_SERVERS]; /* how often */
+    bool done;                     /* the right bytes are here */
+    bool over;                     /* done, or nobody is left to ask */
     enum nntp_result last;
 };
 
@@ -31,6 +32,7 @@ struct asker {
     unsigned server_count;
     unsigned window; /* fetches given at a time */
     size_t budget;   /* of article buffers */
+    unsigned failures_max;
     struct nntp_servers order;
 
     unsigned results[NNTP_RESULTS];

@@ -412,6 +412,7 @@ void peer_start(struct peer *p)
 void peer_stop(struct peer *p)
 {
     atomic_store(&p->stop, true);
+    shutdown(p->listener, SHUT_RDWR); /* wakes its thread */
     uv_thread_join(&p->thread);
     for (unsigned i = 0; i < p->thread_count; i++) {
         int fd = atomic_load(&p->fds[i]);
