@@ -28,6 +28,7 @@
 #include "base/err.h"
 #include "base/list.h"
 #include "base/sm.h"
+#include "base/timer.h"
 #include "queue/bitset.h"
 #include "queue/nzb.h"
 
@@ -93,6 +94,7 @@ struct queue_file {
     bool wanted;             /* false: a PAR2 volume nobody has asked for yet */
     bool name_confirmed;     /* found_name comes from the content */
     bool closed;             /* its bytes are synced and it has its name: nothing more to do */
+    bool opened, closing;    /* the coordinator's notes, not saved: what the disk was told */
     /* Per article; see article.h. One block of memory, `cells`. */
     void *cells;
     struct queue_part *part;
@@ -241,6 +243,22 @@ struct queue_server_stat { /* of one job on one server */
     uint32_t failed; /* not there or bad data */
 };
 
+/* The coordinator's own notes on a job, not saved, all zero at first: nothing in this folder reads them. They live
+ * here so that finding them needs no second map and making them cannot fail. */
+struct queue_watch {
+    struct timer timer;                /* the earliest of what follows, and of the job's expiry */
+    uint64_t hold_due_ms[QUEUE_HOLDS]; /* when a hold ends by itself; 0: it does not */
+    struct list post;                  /* in the line for post-processing */
+    uint64_t since_ms, idle_since_ms;  /* the core's two clocks at the last progress */
+    uint64_t io_failed_ms;             /* the first of a row of failed writes; 0: none */
+    uint64_t quiet_ms;                 /* end of the time in which nothing of it is tried */
+    uint8_t post_state;                /* none, in line, running */
+    uint8_t rung;                      /* of the ladder for stuck jobs */
+    uint8_t io_tries, url_tries, stage_tries, unpack_tries;
+    bool health_waived; /* the user resumed it although it is beyond repair */
+    bool adding;        /* its NZB is being stored */
+};
+
 struct queue_job {
     uint32_t id;          /* NZBID */
     uint32_t position;    /* in queue->order; only when active */
@@ -310,6 +328,8 @@ struct queue_job {
     struct queue_params script_statuses; /* name -> "SUCCESS" */
 
     char *stored_nzb; /* state.h: name of the file that holds the posted NZB; "" none */
+
+    struct queue_watch watch;
 };
 
 /* ---- the queue ---- */
