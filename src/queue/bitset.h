@@ -15,6 +15,7 @@
 struct bitset {
     uint64_t *words; /* level 0 first */
     uint32_t size;   /* members are 0 .. size - 1 */
+    uint32_t top;    /* the one word of the highest level: 0 when the set is empty */
 };
 
 size_t bitset_words(uint32_t size); /* uint64_t's that a set of this size needs, all levels */
@@ -32,7 +33,7 @@ static inline bool bitset_has(const struct bitset *b, uint32_t i)
 }
 static inline bool bitset_empty(const struct bitset *b)
 {
-    return b->size == 0 || bitset_next(b, 0) == BITSET_NONE;
+    return b->size == 0 || b->words[b->top] == 0;
 }
 
 #endif

@@ -101,7 +101,7 @@ enum queue_todo { /* what the coordinator has to do for this id, besides saving 
                   QUEUE_TODO_STOP_POST = 8,
                   QUEUE_TODO_START_POST = 16, /* HistoryProcess */
                   QUEUE_TODO_LOAD_NZB =
-                      32, /* its articles were shed: read stored_nzb, then queue_job_reload() */
+                      32, /* its articles were shed: read its sources, then queue_job_reload() */
                   QUEUE_TODO_MOVE_DIR =
                       64, /* name or category changed: the directory may have to follow */
                   QUEUE_TODO_DOWNLOADED =
@@ -120,10 +120,5 @@ struct queue_edit_result {
  * number or text that is wrong for the command gives ERR_INVALID for every id. */
 uint32_t queue_edit(struct queue *q, const struct queue_edit *edit,
                     struct queue_edit_result *results);
-
-/* After QUEUE_TODO_LOAD_NZB: gives a returned job its articles back. `nzb` must have the layout it had (ERR_CONFLICT
- * otherwise, then the job is refetched from nothing when `fresh` allows it). Takes `nzb` on success. */
-int queue_job_reload(struct queue *q, struct queue_job *j, struct nzb *nzb, bool fresh,
-                     struct err *e);
 
 #endif

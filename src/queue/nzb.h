@@ -77,7 +77,7 @@ struct nzb {
     const char *category;
     const char *tag;
     /* Identity */
-    uint8_t key[NZB_KEY_BYTES]; /* SHA-256("nzb1\n" + sorted unique message-ids, each + "\n") */
+    uint8_t key[NZB_KEY_BYTES]; /* zeros until nzb_compute_key() */
     uint64_t layout; /* hash of ids in our order: saved progress fits only the same layout */
     /* What was left out, and said; the NZB is still usable. */
     uint32_t bad_segments;   /* no usable id or number */
@@ -101,6 +101,10 @@ struct nzb_parser *nzb_parser_new(const char *filename);
 int nzb_parser_feed(struct nzb_parser *p, const void *bytes, size_t len, struct err *e);
 int nzb_parser_finish(struct nzb_parser *p, struct nzb **out, struct err *e);
 void nzb_parser_free(struct nzb_parser *p);
+
+/* Fills n->key: SHA-256("nzb1\n" + sorted unique message-ids, each + "\n"), fallback ids included. Once, by the thread
+ * that parsed, when a job is added; a reloaded job has its key already. Sorts all ids: 0.2 s for a million. -ENOMEM. */
+int nzb_compute_key(struct nzb *n);
 
 struct nzb *nzb_ref(struct nzb *n);
 void nzb_unref(struct nzb *n); /* NULL is fine */

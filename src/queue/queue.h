@@ -78,7 +78,7 @@ struct queue_file {
     uint32_t id;
     uint32_t position; /* in job->files */
     struct queue_job *job;
-    struct nzb *nzb;               /* a reference */
+    struct nzb *nzb;               /* a reference; one of job->sources has it too */
     const struct nzb_file *posted; /* in nzb */
     char *found_name;              /* from yEnc, PAR2 or the user; NULL: posted->name */
     uint64_t size;                 /* decoded, from =ybegin; 0 unknown */
@@ -87,14 +87,14 @@ struct queue_file {
     uint64_t failed_bytes;         /* hints; parts that the NZB lacks are estimated */
     uint32_t count;                /* articles; the five below add up to it */
     uint32_t open, leased, waiting, done, failed;
-    uint32_t blocks;         /* PAR2 volume: recovery blocks; 0 unknown */
-    uint32_t usable_servers; /* bit per server slot: has not left retention */
-    uint8_t kind;            /* enum nzb_kind; may change when the content says so */
-    bool paused;             /* by the user */
-    bool wanted;             /* false: a PAR2 volume nobody has asked for yet */
-    bool name_confirmed;     /* found_name comes from the content */
-    bool closed;             /* its bytes are synced and it has its name: nothing more to do */
-    bool opened, closing;    /* the coordinator's notes, not saved: what the disk was told */
+    uint32_t blocks;       /* PAR2 volume: recovery blocks; 0 unknown */
+    uint32_t in_retention; /* bit per server slot: may have it by its age */
+    uint8_t kind;          /* enum nzb_kind; may change when the content says so */
+    bool paused;           /* by the user */
+    bool wanted;           /* false: a PAR2 volume nobody has asked for yet */
+    bool name_confirmed;   /* found_name comes from the content */
+    bool closed;           /* its bytes are synced and it has its name: nothing more to do */
+    bool opened, closing;  /* the coordinator's notes, not saved: what the disk was told */
     /* Per article; see article.h. One block of memory, `cells`. */
     void *cells;
     struct queue_part *part;
@@ -110,6 +110,15 @@ struct queue_file {
 static inline bool queue_file_ended(const struct queue_file *f)
 {
     return f->open + f->leased + f->waiting == 0;
+}
+static inline bool queue_file_is_par2(const struct queue_file *f)
+{
+    return f->kind == NZB_PAR2_MAIN || f->kind == NZB_PAR2_VOLUME;
+}
+/* The job is not complete without it: wanted, and not a PAR2 file that the user paused. */
+static inline bool queue_file_awaited(const struct queue_file *f)
+{
+    return f->wanted && !(f->paused && queue_file_is_par2(f));
 }
 static inline const char *queue_file_name(const struct queue_file *f)
 {
@@ -259,6 +268,12 @@ struct queue_watch {
     bool adding;        /* its NZB is being stored */
 };
 
+struct queue_source {
+    char *stored;    /* state.h: name of the file that holds the text; "" while not stored */
+    uint64_t layout; /* of the NZB when the progress was made */
+    struct nzb *nzb; /* a reference; NULL while the job is shed */
+};
+
 struct queue_job {
     uint32_t id;          /* NZBID */
     uint32_t position;    /* in queue->order; only when active */
@@ -311,8 +326,8 @@ struct queue_job {
     uint32_t added_files;     /* FileCount, as added */
     uint32_t left_files;      /* not ended */
     uint32_t left_par_files;  /* of them PAR2 */
-    uint32_t wanted_left;     /* wanted, not paused by the user, not ended: 0 means "downloaded" */
-    uint32_t wanted_unclosed; /* wanted and not closed: 0 means post-processing may begin */
+    uint32_t wanted_left;     /* waited for and not ended: 0 means "downloaded" */
+    uint32_t wanted_unclosed; /* waited for and not closed: 0 means post-processing may begin */
     int64_t min_post_at, max_post_at;
     struct queue_server_stat *server_stats;
     uint32_t server_stat_count;
@@ -327,7 +342,10 @@ struct queue_job {
     uint32_t extra_par_blocks;
     struct queue_params script_statuses; /* name -> "SUCCESS" */
 
-    char *stored_nzb; /* state.h: name of the file that holds the posted NZB; "" none */
+    /* The NZBs its files come from: one, more after a merge; none for a URL. */
+    struct queue_source *sources;
+    uint32_t source_count;
+    char *shed; /* progress of a past job whose articles were freed, as it is saved; NULL: none */
 
     struct queue_watch watch;
 };
@@ -344,7 +362,7 @@ struct queue_server {        /* plain data from the coordinator; see queue_set_s
     bool down; /* for the moment: articles go past it, but it still counts as untried */
 };
 
-struct queue_wait; /* private to pick.c: when waiting articles are due */
+struct queue_waits; /* private to wait.c: when waiting articles are due */
 
 struct queue {
     uint64_t changes;       /* grows with everything that has to be saved */
@@ -354,6 +372,7 @@ struct queue {
 
     struct queue_job **order; /* active jobs, in queue order */
     struct queue_job **run;   /* the same by priority, then order: what pick sees */
+    struct queue_job **spare; /* scratch of the same size, for sorting */
     uint32_t active_count;
     uint32_t active_room;
     uint32_t force_count;    /* the first so many of `run` have Force priority */
@@ -369,9 +388,11 @@ struct queue {
     unsigned level_count;
     struct queue_level {
         uint32_t all, firm;
-    } levels[QUEUE_SERVERS_MAX];          /* server bits, lowest level first */
-    struct bitset ready[QUEUE_LANES_MAX]; /* jobs with something to pick, by rank */
-    struct queue_wait *wait;
+    } levels[QUEUE_SERVERS_MAX]; /* server bits, lowest level first */
+    struct bitset *ready;        /* per lane: jobs with something to pick, by rank */
+    bool adding;                 /* between queue_add_begin and _end */
+    uint64_t generation;         /* of the last snapshot made (state.h) */
+    struct queue_waits *waits;
 
     uint64_t left_bytes, forced_bytes; /* over active jobs: status.RemainingSize, ForcedSize */
     uint64_t article_count;            /* over active jobs */
@@ -388,7 +409,7 @@ struct queue_file *queue_file(const struct queue *q, uint32_t id);
 struct queue_add {
     struct nzb *nzb;        /* taken on success; NULL for a URL that is still to be fetched */
     const char *stored_nzb; /* state.h; "" or NULL while not stored */
-    const char *name;       /* NULL: from the NZB's title or the file name */
+    const char *name;       /* NULL: from the file name, else the NZB's title */
     const char *filename;   /* the rest may be NULL: "" */
     const char *url;
     const char *category;
@@ -410,6 +431,9 @@ struct queue_add {
  * picked before. Duplicates are not looked at: ask queue_dupe_check() first (dupe.h). On failure (-ENOMEM, ERR_FULL
  * when ids run out) nothing is taken. Files are put into fetch order: PAR2 main, data and extra, volumes. */
 int queue_add(struct queue *q, const struct queue_add *add, struct queue_job **job, struct err *e);
+/* Several adds in a row: the order is put right once, by queue_add_end(). Nothing may be picked in between. */
+void queue_add_begin(struct queue *q);
+void queue_add_end(struct queue *q);
 /* The URL was fetched: same id, same place in the queue, parameters kept. The job must have no files. */
 int queue_job_attach(struct queue *q, struct queue_job *j, struct nzb *nzb, const char *stored_nzb,
                      struct err *e);
@@ -426,8 +450,15 @@ int queue_job_move(struct queue *q, struct queue_job *j, enum queue_state to, in
  * stay; its article arrays are freed by queue_job_shed(). Leases must have been dropped. */
 void queue_job_place(struct queue *q, struct queue_job *j, enum queue_place place, bool top,
                      int64_t now_at);
-/* Frees the articles of a past job that will not return (or only through its stored NZB). */
-void queue_job_shed(struct queue *q, struct queue_job *j);
+/* Frees the articles of a past job. Its progress is kept in its saved form, a few bytes per article, so that it can
+ * come back through its stored NZBs (queue_job_reload). -ENOMEM: nothing happened. */
+int queue_job_shed(struct queue *q, struct queue_job *j);
+/* Gives a shed job its articles and progress back. `nzbs`: one for each of its sources, in their order; taken on
+ * success. ERR_CONFLICT when one has not the layout it had: then only `fresh` (all articles open) works. */
+int queue_job_reload(struct queue *q, struct queue_job *j, struct nzb *const *nzbs, bool fresh,
+                     struct err *e);
+/* Does a job still need this stored NZB? When not: queue_nzb_forget(). */
+bool queue_nzb_in_use(const struct queue *q, const char *stored);
 
 void queue_hold_set(struct queue *q, struct queue_job *j, enum queue_hold hold, int64_t now_at,
                     int64_t until_at);
