@@ -94,6 +94,14 @@ struct key {
     char text[KEY_MAX];
 };
 
+/* Damaged copies that are on the disk, so that a worse one does not replace a better one. A full place forgets the
+ * older: then the newer copy is taken, no more. */
+enum { KEPT = 1024 };
+struct kept {
+    struct queue_ref article;
+    struct queue_part part;
+};
+
 enum { FOLDS = 256 };
 struct fold {
     uint32_t job_id;
@@ -172,6 +180,7 @@ struct coord {
     uint32_t key_first, key_count;
     uint32_t key_bucket[KEY_BUCKETS];
 
+    struct kept kept[KEPT];
     struct fold folds[FOLDS];
     uint64_t record_seq;
     uint64_t stale_results, illegal_moves;
@@ -193,11 +202,13 @@ void coord_job_timer(struct coord *c, struct queue_job *j); /* set it anew */
 int coord_leases_reserve(struct coord *c);
 void coord_fill(struct coord *c);
 struct lease *coord_lease_find(struct coord *c, uint64_t id); /* NULL: gone */
+void coord_lease_back(struct coord *c, struct lease *l); /* the worker is done; now the disk has it */
 void coord_lease_end(struct coord *c, struct lease *l);        /* the article is dealt with already */
 void coord_lease_drop(struct coord *c, struct lease *l);       /* cancelled: the article opens again */
 void coord_drop_job(struct coord *c, uint32_t job_id);
 void coord_drop_file(struct coord *c, uint32_t file_id);
 void coord_drop_all(struct coord *c);
+void coord_forget_leases(struct coord *c); /* as drop_all, and no answer is waited for */
 void coord_lease_due(struct coord *c, struct lease *l);
 void coord_drain_nobody(struct coord *c);
 
@@ -205,8 +216,7 @@ void coord_drain_nobody(struct coord *c);
 void coord_on_result(struct coord *c, const struct coord_result *r);
 void coord_article_settled(struct coord *c, struct queue_ref a, unsigned news);
 void coord_article_failed(struct coord *c, struct queue_ref a, enum coord_code code);
-void coord_write(struct coord *c, struct lease *l, struct queue_file *f,
-                 const struct coord_result *r, bool damaged);
+void coord_discard(struct coord *c, uint64_t data);
 
 /* ---- server.c ---- */
 int coord_servers_set(struct coord *c, const struct coord_server *list, unsigned count,

@@ -162,6 +162,16 @@ void coord_drop_all(struct coord *c)
     }
 }
 
+void coord_forget_leases(struct coord *c)
+{
+    coord_drop_all(c);
+    for (uint32_t i = 0; i < c->lease_room; i++) {
+        if (c->leases[i].id != 0) {
+            coord_lease_end(c, &c->leases[i]);
+        }
+    }
+}
+
 /* A minute without a byte: the worker is stuck or gone. The server is treated as if it had gone silent. */
 void coord_lease_due(struct coord *c, struct lease *l)
 {
