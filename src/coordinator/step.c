@@ -52,9 +52,9 @@ typedef void (*due_cb)(struct coord *c);
 static void core_due(struct coord *c, const struct timer *t)
 {
     static const due_cb due[CORE_TIMERS] = {
-        [CORE_SAVE] = coord_save_due,   [CORE_SWEEP] = coord_sweep,
-        [CORE_FOLD] = coord_fold_due,   [CORE_SPACE] = coord_space_due,
-        [CORE_PAUSE] = coord_pause_due, [CORE_STOP] = coord_stop_due,
+        [CORE_SAVE] = coord_save_due,         [CORE_SWEEP] = coord_sweep,
+        [CORE_FOLD] = coord_fold_due,         [CORE_SPACE] = coord_space_due,
+        [CORE_PAUSE] = coord_pause_due,       [CORE_STOP] = coord_stop_due,
         [CORE_CALENDAR] = coord_calendar_due,
     };
     due[t - c->core_timers](c);
@@ -255,6 +255,9 @@ void coord_free(struct coord *c)
     for (unsigned i = 0; i < c->server_count; i++) {
         mem_free(c->servers[i]);
     }
+    for (uint32_t i = 0; c->q != NULL && i < c->q->active_count; i++) {
+        nzb_unref(c->q->order[i]->watch.nzb);
+    }
     queue_free(c->q);
     timers_free(&c->timers);
     mem_free(c->leases);
@@ -276,7 +279,7 @@ bool coord_stopped(const struct coord *c)
 const char *coord_event_name(enum coord_event_type type)
 {
     static const char *const names[COORD_EVENTS] = {
-        "start", "tick",  "command", "result", "progress",   "server",     "credit", "written",
+        "start",  "tick", "command", "result", "progress",   "server",     "credit", "written",
         "closed", "lost", "space",   "saved",  "nzb_stored", "nzb_loaded", "url",    "post",
     };
     return (unsigned)type < COORD_EVENTS ? names[type] : "?";
