@@ -6,7 +6,8 @@
  * Saving is two halves. queue_snapshot() runs on the owner's thread: it turns the queue into bytes (about 10 ms for
  * a million articles) and starts the next journal number. queue_snapshot_write() does the rest on a thread that may
  * block: checksum, tmp, fsync, rename, fsync(dir). When it succeeded the owner calls queue_snapshot_saved(); when it
- * failed nothing was lost, the old journals are still there, and the queue stays dirty.
+ * failed nothing was lost, the old journals are still there, and the queue stays dirty. Whoever writes it has synced the
+ * data of every article that was done when it was made: a snapshot never promises bytes that are not on the disk.
  *
  * The journal is only about articles: everything else is in a snapshot before it is acknowledged. A record may be
  * appended only after the data it names was synced; queue_journal_append() syncs the journal itself.
@@ -32,6 +33,7 @@ struct queue_snapshot {
     uint64_t changes; /* what the queue had seen */
     uint64_t
         generation; /* its number; articles settled from now on belong into journal `generation` */
+    uint64_t keep_from; /* journals before this one are of no use once it is written */
 };
 int queue_snapshot(struct queue *q, struct queue_snapshot *s);
 void queue_snapshot_free(struct queue_snapshot *s);
@@ -94,7 +96,7 @@ enum queue_loaded {
 typedef void (*queue_say_cb)(void *arg, const char *line);
 struct queue_load_report {
     enum queue_loaded source;
-    uint64_t generation;
+    uint64_t generation;  /* the journal to go on with */
     uint64_t replayed;    /* journal records applied */
     uint64_t journal_cut; /* bytes of journals that were not usable */
     uint32_t set_aside;   /* files renamed to name.corrupt-<time> */
