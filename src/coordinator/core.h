@@ -170,6 +170,7 @@ struct coord {
     uint32_t save_failures; /* in a row */
     uint64_t save_retry_ms;
     char save_error[128];
+    bool waits_for_save; /* a job has wait_changes */
     bool quick;
     uint64_t lost_writes; /* by the deadline of a shutdown */
 
@@ -266,6 +267,7 @@ void coord_close_file(struct coord *c, struct queue_file *f);
 void coord_go_on(struct coord *c, struct queue_job *j); /* nothing of its own holds it any more */
 void coord_to_history(struct coord *c, struct queue_job *j);
 void coord_came_back(struct coord *c, uint32_t job_id); /* from history, or as a successor */
+void coord_wake_saved(struct coord *c);                 /* jobs that waited for the save */
 void coord_recover(struct coord *c);
 void coord_forget(struct coord *c,
                   struct queue_job *j); /* before it is freed or leaves the queue */

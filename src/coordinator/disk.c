@@ -138,7 +138,8 @@ void coord_on_closed(struct coord *c, const struct coord_disk *d)
     }
 }
 
-/* A sync failed, or the file is not there any more: what it had is fetched again. */
+/* A sync failed, or the file is not there any more: what it had is fetched again. Not before a save says so: after a
+ * crash the old one would find a new file and take its holes for data. */
 void coord_on_lost(struct coord *c, const struct coord_disk *d)
 {
     struct queue_file *f = queue_file(c->q, d->file_id);

@@ -15,7 +15,7 @@
 enum coord_effect_type {
     COORD_FX_FETCH,      /* nntp: a lease. Ends in exactly one RESULT */
     COORD_FX_CANCEL,     /* nntp: nobody waits for this lease any more; a RESULT may come or not */
-    COORD_FX_BUDGET,     /* nntp: .bytes more may be read; UINT64_MAX: no limit */
+    COORD_FX_RATE,       /* nntp: .bytes per second may be read; 0: no limit */
     COORD_FX_SERVER,     /* nntp, rpc: .server: its state or its number of connections changed */
     COORD_FX_OPEN_FILE,  /* disk: .file: make it ready for writing, create or reopen */
     COORD_FX_WRITE,      /* disk: .write. Ends in exactly one WRITTEN */

@@ -78,7 +78,8 @@ void coord_hold(struct coord *c, struct queue_job *j, enum queue_hold hold, uint
 
 void coord_unhold(struct coord *c, struct queue_job *j, enum queue_hold hold)
 {
-    if ((j->holds & QUEUE_HOLD_BIT(hold)) == 0) {
+    bool not_yet = hold == QUEUE_HOLD_BACKOFF && j->watch.wait_changes != 0;
+    if ((j->holds & QUEUE_HOLD_BIT(hold)) == 0 || not_yet) {
         return;
     }
     queue_hold_clear(c->q, j, hold);
@@ -86,6 +87,21 @@ void coord_unhold(struct coord *c, struct queue_job *j, enum queue_hold hold)
     record_hold(c, j, hold, false, "");
     coord_progress(c, j);
     coord_go_on(c, j);
+}
+
+void coord_wake_saved(struct coord *c)
+{
+    bool more = false;
+    for (uint32_t i = 0; i < c->q->active_count && c->waits_for_save; i++) {
+        struct queue_job *j = c->q->order[i];
+        if (j->watch.wait_changes == 0 || j->watch.wait_changes > c->q->saved_changes) {
+            more = more || j->watch.wait_changes != 0;
+            continue;
+        }
+        j->watch.wait_changes = 0;
+        coord_unhold(c, j, QUEUE_HOLD_BACKOFF);
+    }
+    c->waits_for_save = more;
 }
 
 void coord_propagation(struct coord *c, struct queue_job *j)
@@ -159,6 +175,10 @@ void coord_watch(struct coord *c, struct queue_job *j)
             j->watch.hold_due_ms[h] = c->now.mono_ms + (uint64_t)left * 1000;
         }
     }
+    if ((j->holds & QUEUE_HOLD_BIT(QUEUE_HOLD_BACKOFF)) != 0 &&
+        j->watch.hold_due_ms[QUEUE_HOLD_BACKOFF] == 0 && j->watch.wait_changes == 0) {
+        j->watch.hold_due_ms[QUEUE_HOLD_BACKOFF] = c->now.mono_ms; /* what it waited for is over */
+    }
     coord_job_timer(c, j);
 }
 
@@ -171,6 +191,7 @@ void coord_forget(struct coord *c, struct queue_job *j)
     j->watch.fetching = false;
     timer_stop(&c->timers, &j->watch.timer);
     memset(j->watch.hold_due_ms, 0, sizeof(j->watch.hold_due_ms));
+    j->watch.wait_changes = 0;
     for (uint32_t i = 0; i < j->file_count; i++) {
         j->files[i]->opened = j->files[i]->closing = false;
     }

@@ -10,7 +10,7 @@
 #include "coordinator/core.h"
 
 enum { NO_SLOT = UINT16_MAX, NOBODY_PER_STEP = 1024, UNKNOWN_BYTES = 768 << 10 };
-_Static_assert(COORD_LEASES_MAX < NO_SLOT, "slots fit");
+_Static_assert((int)COORD_LEASES_MAX < (int)NO_SLOT, "slots fit");
 
 /* Room for every connection of every server at its deepest, and as much again being written. */
 int coord_leases_reserve(struct coord *c)

@@ -106,6 +106,7 @@ void coord_on_saved(struct coord *c, const struct coord_saved *s)
         c->save_error[0] = '\0';
         queue_snapshot_saved(c->q, &done);
         answer(c, s->changes, 0, "");
+        coord_wake_saved(c);
     } else {
         save_failed(c, s);
     }

@@ -184,7 +184,8 @@ void coord_step(struct coord *c, const struct coord_event *ev, struct coord_effe
         pass_time(c, ev);
     }
     handle(c, ev);
-    if (coord_running(c)) {
+    if (coord_running(c) ||
+        (MUTANT(21) && c->phase.state == PHASE_DRAIN)) { /* refills while it ends */
         coord_servers_sync(c);
         coord_drain_nobody(c);
         coord_fill(c);

@@ -261,6 +261,7 @@ struct queue_watch {
     struct list post;                  /* in the line for post-processing */
     struct nzb *nzb;                   /* fetched by URL, being stored; a reference */
     uint64_t since_ms, idle_since_ms;  /* the core's two clocks at the last progress */
+    uint64_t wait_changes;             /* goes on when a save has these changes; 0: does not wait */
     uint64_t io_failed_ms;             /* the first of a row of failed writes; 0: none */
     uint8_t post_state;                /* none, in line, running */
     uint8_t rung;                      /* of the ladder for stuck jobs */
