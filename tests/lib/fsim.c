@@ -632,7 +632,8 @@ static int s_list(void *arg, int dirfd, fsx_name_cb each, void *ctx)
     struct fsim *d = arg;
     struct inode *dir = dir_of(d, dirfd);
     int rv = enter(d);
-    for (struct entry *e = dir->seen_names; e != NULL && rv == 0; e = e->next) {
+    for (struct entry *e = dir->seen_names, *next; e != NULL && rv == 0; e = next) {
+        next = e->next; /* each() may remove the one it is told */
         rv = each(ctx, e->name);
     }
     return rv;
