@@ -4,6 +4,8 @@
 
 #include "cli/cli.h"
 
+extern const struct cli_command cmd_bench;
 extern const struct cli_command cmd_help;
+extern const struct cli_command cmd_nzb;
 
 #endif

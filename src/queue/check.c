@@ -108,12 +108,12 @@ void queue_check(const struct queue *q)
     uint64_t left = 0, forced = 0;
     for (uint32_t i = 0; i < q->active_count; i++) {
         struct queue_job *j = q->order[i];
-        POST(j->place == QUEUE_ACTIVE && j->position == i && q->run[j->rank] == j);
+        POST(j->place == QUEUE_ACTIVE && j->position == i && q->run[j->rank].job == j);
         check_job(q, j);
         left += j->left_bytes;
         forced += j->priority >= QUEUE_FORCE ? j->left_bytes : 0;
         if (i > 0) {
-            const struct queue_job *a = q->run[i - 1], *b = q->run[i];
+            const struct queue_job *a = q->run[i - 1].job, *b = q->run[i].job;
             POST(a->priority > b->priority ||
                  (a->priority == b->priority && a->position < b->position));
         }

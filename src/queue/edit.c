@@ -103,6 +103,7 @@ static int set_priority(struct edit *x, struct edit_thing t, struct queue_edit_r
     }
     t.job->priority = (int32_t)x->edit->number;
     x->reorder = true;
+    queue_job_show(x->q, t.job); /* Force goes past holds that others do not */
     queue_changed(x->q, t.job);
     return 0;
 }

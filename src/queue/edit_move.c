@@ -38,23 +38,23 @@ static uint32_t target(const struct move *m, uint32_t position, uint32_t turn, u
     }
 }
 
-/* Fills `to` from `from`; is_named() tells which things move. */
+/* Fills `to` from `from`; `named` tells which things move, by where they are now. */
 static void arrange(void *const *from, void **to, uint32_t count, const struct move *m,
-                    bool (*is_named)(const void *thing, uint32_t batch), uint32_t batch)
+                    const bool *named)
 {
-    uint32_t named = 0, turn = 0, free_at = 0;
+    uint32_t movers = 0, turn = 0, free_at = 0;
     for (uint32_t i = 0; i < count; i++) {
         to[i] = NULL;
-        named += is_named(from[i], batch);
+        movers += named[i];
     }
     for (uint32_t i = 0; i < count; i++) {
-        if (is_named(from[i], batch)) {
-            to[target(m, i, turn, named, count)] = from[i];
+        if (named[i]) {
+            to[target(m, i, turn, movers, count)] = from[i];
             turn++;
         }
     }
     for (uint32_t i = 0; i < count; i++) {
-        if (!is_named(from[i], batch)) {
+        if (!named[i]) {
             while (to[free_at] != NULL) {
                 free_at++;
             }
@@ -78,11 +78,6 @@ static struct move move_of(const struct queue_edit *e)
 }
 
 /* ---- jobs ---- */
-
-static bool job_named(const void *thing, uint32_t batch)
-{
-    return ((const struct queue_job *)thing)->mark == batch;
-}
 
 static void fail_all(struct edit *x, int code, const char *why)
 {
@@ -108,34 +103,35 @@ void edit_move_jobs(struct edit *x)
             return;
         }
     }
+    bool *named = mem_zalloc(q->active_count + 1, sizeof(*named));
+    if (named == NULL) {
+        fail_all(x, -ENOMEM, "there is no memory for it");
+        return;
+    }
     for (uint32_t i = 0; i < x->edit->id_count; i++) {
         if (edit_find(x, i, &t) == 0 && t.job != goal) { /* next to itself: it is there already */
-            t.job->mark = q->batch;
+            named[t.job->position] = true;
             queue_changed(q, t.job);
         }
     }
     if (goal != NULL) {
         m = (struct move){.where = TO_PLACE};
         for (uint32_t i = 0; i < goal->position + after; i++) {
-            m.place += q->order[i]->mark != q->batch;
+            m.place += !named[i];
         }
     }
-    arrange((void *const *)q->order, (void **)q->spare, q->active_count, &m, job_named, q->batch);
+    arrange((void *const *)q->order, (void **)q->spare, q->active_count, &m, named);
     struct queue_job **arranged = q->spare;
     q->spare = q->order;
     q->order = arranged;
     x->reorder = true;
+    mem_free(named);
 }
 
 /* ---- files ---- */
 
-static bool file_named(const void *thing, uint32_t batch)
-{
-    return ((const struct queue_file *)thing)->mark == batch;
-}
-
 /* The named files first, in the order in which they were named. */
-static void reorder(struct edit *x, const struct queue_job *j, void **to)
+static void reorder(struct edit *x, const struct queue_job *j, const bool *named, void **to)
 {
     uint32_t at = 0;
     struct edit_thing t;
@@ -145,11 +141,8 @@ static void reorder(struct edit *x, const struct queue_job *j, void **to)
             to[at++] = t.file;
         }
     }
-    for (uint32_t i = 0; i < at; i++) {
-        ((struct queue_file *)to[i])->mark = x->q->batch;
-    }
     for (uint32_t i = 0; i < j->file_count; i++) {
-        if (!file_named(j->files[i], x->q->batch)) {
+        if (!named[i]) {
             to[at++] = j->files[i];
         }
     }
@@ -180,17 +173,23 @@ void edit_move_files(struct edit *x)
             continue;
         }
         struct queue_file **to = mem_alloc(t.job->file_count * sizeof(*to));
-        if (to == NULL) {
+        bool *named = mem_zalloc(t.job->file_count, sizeof(*named));
+        if (to == NULL || named == NULL) {
+            mem_free(to);
+            mem_free(named);
             edit_fail(&x->results[i], -ENOMEM, "there is no memory for it");
             continue;
         }
         t.job->mark = q->batch;
-        if (x->edit->op == QUEUE_EDIT_FILE_REORDER) {
-            reorder(x, t.job, (void **)to);
-        } else {
-            arrange((void *const *)t.job->files, (void **)to, t.job->file_count, &m, file_named,
-                    q->batch);
+        for (uint32_t k = 0; k < t.job->file_count; k++) {
+            named[k] = t.job->files[k]->mark == q->batch;
         }
+        if (x->edit->op == QUEUE_EDIT_FILE_REORDER) {
+            reorder(x, t.job, named, (void **)to);
+        } else {
+            arrange((void *const *)t.job->files, (void **)to, t.job->file_count, &m, named);
+        }
+        mem_free(named);
         mem_free(t.job->files);
         t.job->files = to;
         show_files(q, t.job);
@@ -225,21 +224,19 @@ int edit_sort_files(struct edit *x, struct edit_thing t, struct queue_edit_resul
 enum sort_by { BY_NAME, BY_SIZE, BY_LEFT, BY_AGE, BY_CATEGORY, BY_PRIORITY };
 
 struct sort_key {
-    uint64_t number;  /* compared first; of texts the first eight bytes, folded */
-    const char *text; /* then this, where not NULL */
+    uint64_t number[3]; /* compared first; of texts the first 24 bytes, folded */
+    const char *text;   /* then this, where not NULL and longer */
     uint32_t position;
     struct queue_job *job;
 };
 
-static uint64_t text_prefix(const char *s)
+static void text_prefix(const char *s, uint64_t key[3])
 {
-    uint64_t key = 0;
-    for (unsigned i = 0; i < 8; i++) {
+    for (unsigned i = 0; i < 24; i++) {
         unsigned char c = (unsigned char)*s;
-        key = key << 8 | (c >= 'A' && c <= 'Z' ? c + 32u : c);
+        key[i / 8] = key[i / 8] << 8 | (c >= 'A' && c <= 'Z' ? c + 32u : c);
         s += c != '\0';
     }
-    return key;
 }
 
 static struct sort_key key_of(struct queue_job *j, enum sort_by by)
@@ -249,19 +246,19 @@ static struct sort_key key_of(struct queue_job *j, enum sort_by by)
     case BY_NAME:
     case BY_CATEGORY:
         k.text = by == BY_NAME ? j->name : j->category;
-        k.number = text_prefix(k.text);
+        text_prefix(k.text, k.number);
         break;
     case BY_SIZE:
-        k.number = j->total_bytes;
+        k.number[0] = j->total_bytes;
         break;
     case BY_LEFT:
-        k.number = j->left_bytes - j->paused_bytes;
+        k.number[0] = j->left_bytes - j->paused_bytes;
         break;
     case BY_AGE: /* the youngest first */
-        k.number = UINT64_MAX - (uint64_t)j->min_post_at;
+        k.number[0] = UINT64_MAX - (uint64_t)j->min_post_at;
         break;
     case BY_PRIORITY: /* the highest first */
-        k.number = (uint64_t)((int64_t)INT32_MAX - j->priority);
+        k.number[0] = (uint64_t)((int64_t)INT32_MAX - j->priority);
         break;
     }
     return k;
@@ -269,8 +266,10 @@ static struct sort_key key_of(struct queue_job *j, enum sort_by by)
 
 static int compare_values(const struct sort_key *x, const struct sort_key *y)
 {
-    if (x->number != y->number) {
-        return x->number < y->number ? -1 : 1;
+    for (unsigned i = 0; i < 3; i++) {
+        if (x->number[i] != y->number[i]) {
+            return x->number[i] < y->number[i] ? -1 : 1;
+        }
     }
     return x->text != NULL ? strcasecmp(x->text, y->text) : 0;
 }

@@ -8,6 +8,8 @@
 #include "queue/model.h"
 #include "queue/pick.h"
 
+_Static_assert(QUEUE_LANES_MAX <= 64, "lanes fit into job->shown");
+
 static uint32_t words_of(uint32_t bits)
 {
     return bits / 64 + (bits % 64 != 0);
@@ -307,12 +309,19 @@ static bool may_run(const struct queue_job *j)
 
 void queue_job_show(struct queue *q, struct queue_job *j)
 {
-    if (j->place != QUEUE_ACTIVE || q->adding) {
-        return;
-    }
+    uint64_t shown = 0;
     bool may = j->file_count > 0 && may_run(j);
-    for (unsigned lane = 0; lane <= q->server_count; lane++) {
-        put(&q->ready[lane], j->rank, may && !bitset_empty(&j->ready[lane]));
+    for (unsigned lane = 0; lane <= q->server_count && may; lane++) {
+        shown |= (uint64_t)!bitset_empty(&j->ready[lane]) << lane;
+    }
+    uint64_t changed = j->shown ^ shown;
+    j->shown = shown;
+    if (j->place != QUEUE_ACTIVE || q->adding) {
+        return; /* not in the order, or not yet: queue_order_rebuild() shows it */
+    }
+    for (; changed != 0; changed &= changed - 1) {
+        unsigned lane = (unsigned)__builtin_ctzll(changed);
+        put(&q->ready[lane], j->rank, (shown >> lane & 1) != 0);
     }
 }
 

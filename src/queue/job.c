@@ -561,15 +561,15 @@ void queue_job_remove(struct queue *q, struct queue_job *j)
 int queue_job_move(struct queue *q, struct queue_job *j, enum queue_state to, int64_t now_at,
                    struct err *e)
 {
-    if (!sm_allows(&j->life, to)) {
+    if (!sm_allows(&j->life, (int)to)) {
         char text[96];
-        sm_refusal(&j->life, to, text, sizeof(text));
+        sm_refusal(&j->life, (int)to, text, sizeof(text));
         return err_set(e, ERR_CONFLICT, "%s", text);
     }
     if (j->life.state == QUEUE_DOWNLOADING && to == QUEUE_QUEUED) {
         j->attempt++;
     }
-    sm_move(&j->life, to);
+    sm_move(&j->life, (int)to);
     j->moved_at = now_at;
     queue_changed(q, j);
     queue_job_show(q, j);
@@ -686,6 +686,7 @@ void queue_free(struct queue *q)
     mem_free(q->order);
     mem_free(q->run);
     mem_free(q->spare);
+    mem_free(q->run_spare);
     mem_free(q->past);
     mem_free(q->ready);
     mem_free(q);

@@ -81,34 +81,47 @@ static bool counter_before(const char *start, const char *end, char open, char c
     return true;
 }
 
-/* Cuts what stands behind the name: part counter, "yEnc", file counter, sizes. Tells the part counter. */
-static struct span without_tail(struct span s, uint32_t *parts)
+/* The last "yEnc" that is a word of its own; s.len when there is none. */
+static size_t find_yenc(struct span s)
 {
-    const char *begin;
-    uint64_t total;
-    *parts = 0;
-    s = trim(s, " \t");
-    if (counter_before(s.at, s.at + s.len, '(', ')', &begin, &total) ||
-        counter_before(s.at, s.at + s.len, '[', ']', &begin, &total)) {
-        if (begin[0] == '(' && total <= NZB_ARTICLES_MAX) {
-            *parts = (uint32_t)total;
-        }
-        s.len = (size_t)(begin - s.at);
-    }
-    s = trim(s, " \t");
-    /* "yEnc", perhaps with a size behind it: "yEnc 734003200", "yEnc-Bsh". */
+    size_t found = s.len;
     for (size_t i = 0; i + 4 <= s.len; i++) {
         bool starts = i == 0 || !is_word(s.at[i - 1]);
         bool ends = i + 4 == s.len || !isalpha((unsigned char)s.at[i + 4]);
-        if (starts && ends && strncasecmp(s.at + i, "yenc", 4) == 0) {
-            s.len = i;
-        }
+        found = starts && ends && strncasecmp(s.at + i, "yenc", 4) == 0 ? i : found;
     }
+    return found;
+}
+
+/* Cuts what stands behind the name: "yEnc (1/50) 734003200", "(1/50)", "[01/27]". Tells the number of parts: the
+ * counter behind "yEnc", wherever it is there, or the one at the end. */
+static struct span without_tail(struct span s, uint32_t *parts)
+{
+    const char *begin;
+    uint64_t total = 0, found;
+    s = trim(s, " \t");
+    size_t yenc = find_yenc(s);
+    if (yenc < s.len) {
+        for (size_t i = yenc + 4; i <= s.len && total == 0; i++) {
+            total = counter_before(s.at + yenc, s.at + i, '(', ')', &begin, &found) ? found : 0;
+        }
+        s.len = yenc;
+    } else if (counter_before(s.at, s.at + s.len, '(', ')', &begin, &total)) {
+        s.len = (size_t)(begin - s.at);
+    }
+    *parts = total <= NZB_ARTICLES_MAX ? (uint32_t)total : 0;
     s = trim(s, " \t-");
     while (counter_before(s.at, s.at + s.len, '[', ']', &begin, &total) ||
            counter_before(s.at, s.at + s.len, '(', ')', &begin, &total)) {
         s.len = (size_t)(begin - s.at);
         s = trim(s, " \t-");
+    }
+    for (size_t i = 5; i <= s.len; i++) { /* "(01/12) name": one in front */
+        if ((counter_before(s.at, s.at + i, '(', ')', &begin, &total) ||
+             counter_before(s.at, s.at + i, '[', ']', &begin, &total)) &&
+            begin == s.at) {
+            return trim((struct span){s.at + i, s.len - i}, " \t-");
+        }
     }
     return s;
 }
@@ -166,15 +179,6 @@ static struct span plain_name(struct span s)
             from--;
         }
         struct span name = trim((struct span){s.at + from, end - from}, " \t-.,");
-        const char *begin;
-        uint64_t total;
-        for (size_t i = 0; i < name.len;
-             i++) { /* "(01/12) name": the counter has a '/', so '(' stands alone */
-            if (counter_before(name.at, name.at + i, '(', ')', &begin, &total)) {
-                name = trim((struct span){name.at + i, name.len - i}, " \t-");
-                break;
-            }
-        }
         if (name.len > 0 && has_extension(name)) {
             return name;
         }

@@ -313,6 +313,22 @@ static int give_up(const struct nzb_parser *p, struct err *e)
     return err_set(e, p->failed.code, "%s", p->failed.msg);
 }
 
+static void ignore_error(void *arg, xmlErrorPtr error)
+{
+    (void)arg, (void)error;
+}
+
+/* libxml2 prints what it cannot tell a handler (errors of iconv): not in this thread, not now. */
+static int parse_chunk(struct nzb_parser *p, const void *bytes, size_t n, int last)
+{
+    xmlStructuredErrorFunc before = xmlStructuredError;
+    void *context = xmlStructuredErrorContext;
+    xmlSetStructuredErrorFunc(NULL, ignore_error);
+    int rc = xmlParseChunk(p->xml, bytes, (int)n, last);
+    xmlSetStructuredErrorFunc(context, before);
+    return rc;
+}
+
 static int feed_text(struct nzb_parser *p, const unsigned char *bytes, size_t len)
 {
     while (len > 0 && p->failed.code == 0) {
@@ -322,7 +338,7 @@ static int feed_text(struct nzb_parser *p, const unsigned char *bytes, size_t le
             return err_set(&p->failed, ERR_LIMIT, "the NZB is larger than %llu MiB",
                            (unsigned long long)(NZB_BYTES_MAX >> 20));
         }
-        int rc = xmlParseChunk(p->xml, (const char *)bytes, (int)n, 0);
+        int rc = parse_chunk(p, bytes, n, 0);
         if (rc != 0 && p->failed.code == 0 && !p->xml->wellFormed) {
             err_set(&p->failed, ERR_INVALID, "line %lu: not well-formed XML", line_of(p));
         }
@@ -413,7 +429,7 @@ static void check_end(struct nzb_parser *p)
         return;
     }
     unsigned long line = line_of(p);
-    xmlParseChunk(p->xml, NULL, 0, 1);
+    parse_chunk(p, NULL, 0, 1);
     if (!p->root_seen || p->depth > 0) {
         err_set(&p->failed, ERR_TRUNCATED, "line %lu: the NZB ends too early", line);
     } else if (p->failed.code == 0 && !p->xml->wellFormed) {

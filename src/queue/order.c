@@ -42,7 +42,12 @@ int queue_order_reserve(struct queue *q, uint32_t jobs)
     while (room < jobs) {
         room *= 2;
     }
-    if (grow(&q->order, room) != 0 || grow(&q->run, room) != 0 || grow(&q->spare, room) != 0 ||
+    struct queue_turn *run = mem_realloc(q->run, room, sizeof(*run));
+    q->run = run != NULL ? run : q->run;
+    struct queue_turn *run_spare = mem_realloc(q->run_spare, room, sizeof(*run_spare));
+    q->run_spare = run_spare != NULL ? run_spare : q->run_spare;
+    if (run == NULL || run_spare == NULL || grow(&q->order, room) != 0 ||
+        grow(&q->spare, room) != 0 ||
         queue_ready_alloc(&q->ready, q->server_count + 1, room) != 0) {
         return -ENOMEM;
     }
@@ -59,25 +64,17 @@ static uint32_t run_key(const struct queue_job *j)
     return ~((uint32_t)j->priority ^ UINT32_C(0x80000000));
 }
 
-/* Stable, by priority: four passes of a radix sort, of which those are left out that would change nothing (most
- * queues have a handful of priorities). */
-static void sort_run(struct queue *q)
+/* Stable, by key: a radix sort of which those passes are left out that would change nothing (most queues have a
+ * handful of priorities). */
+static void sort_run(struct queue *q, uint32_t differ)
 {
-    uint32_t differ = 0, n = q->active_count;
-    if (n == 0) {
-        return;
-    }
-    memcpy(q->run, q->order, n * sizeof(struct queue_job *));
-    for (uint32_t i = 1; i < n; i++) {
-        differ |= run_key(q->run[i]) ^ run_key(q->run[0]);
-    }
     for (unsigned shift = 0; shift < 32; shift += 8) {
         if ((differ >> shift & 0xff) == 0) {
             continue;
         }
-        uint32_t at[256] = {0}, sum = 0;
+        uint32_t at[256] = {0}, sum = 0, n = q->active_count;
         for (uint32_t i = 0; i < n; i++) {
-            at[run_key(q->run[i]) >> shift & 0xff]++;
+            at[q->run[i].key >> shift & 0xff]++;
         }
         for (unsigned b = 0; b < 256; b++) {
             uint32_t count = at[b];
@@ -85,38 +82,54 @@ static void sort_run(struct queue *q)
             sum += count;
         }
         for (uint32_t i = 0; i < n; i++) {
-            q->spare[at[run_key(q->run[i]) >> shift & 0xff]++] = q->run[i];
+            q->run_spare[at[q->run[i].key >> shift & 0xff]++] = q->run[i];
         }
-        struct queue_job **sorted = q->spare;
-        q->spare = q->run;
+        struct queue_turn *sorted = q->run_spare;
+        q->run_spare = q->run;
         q->run = sorted;
+    }
+}
+
+/* Every bit of `shown` set for the job's rank; the levels above follow at the end. */
+static void show_ranks(struct queue *q)
+{
+    for (unsigned lane = 0; lane <= q->server_count && q->active_room > 0; lane++) {
+        struct bitset *b = &q->ready[lane];
+        memset(b->words, 0, bitset_words(b->size) * sizeof(uint64_t));
+        for (uint32_t from = 0; from < q->active_count; from += 64) {
+            uint64_t word = 0;
+            for (uint32_t i = from; i < q->active_count && i < from + 64; i++) {
+                word |= (q->run[i].shown >> lane & 1) << (i - from);
+            }
+            if (word != 0) {
+                bitset_put_word(b, from / 64, word);
+            }
+        }
     }
 }
 
 void queue_order_rebuild(struct queue *q)
 {
-    uint32_t n = q->active_count;
+    uint32_t differ = 0;
     q->left_bytes = q->forced_bytes = q->article_count = 0;
     q->force_count = 0;
-    sort_run(q);
-    for (unsigned lane = 0; lane <= q->server_count && q->active_room > 0; lane++) {
-        struct bitset *b = &q->ready[lane];
-        memset(b->words, 0, bitset_words(b->size) * sizeof(uint64_t));
-    }
-    for (uint32_t i = 0; i < n; i++) {
-        q->order[i]->position = i;
-    }
-    for (uint32_t i = 0; i < n; i++) {
-        struct queue_job *j = q->run[i];
-        j->rank = i;
+    for (uint32_t i = 0; i < q->active_count; i++) {
+        struct queue_job *j = q->order[i];
+        j->position = i;
+        q->run[i] = (struct queue_turn){j, run_key(j), j->shown};
+        differ |= q->run[i].key ^ q->run[0].key;
         q->left_bytes += j->left_bytes;
         q->article_count += j->total_articles;
         if (j->priority >= QUEUE_FORCE) {
-            q->force_count = i + 1;
+            q->force_count++;
             q->forced_bytes += j->left_bytes;
         }
-        queue_job_show(q, j);
     }
+    sort_run(q, differ);
+    for (uint32_t i = 0; i < q->active_count; i++) {
+        q->run[i].job->rank = i;
+    }
+    show_ranks(q);
 }
 
 void queue_order_insert(struct queue *q, struct queue_job *j, uint32_t at)

@@ -27,7 +27,7 @@ bool queue_peek(const struct queue *q, unsigned lane, struct queue_pick *out)
     if (rank == BITSET_NONE || (q->holds != 0 && rank >= q->force_count)) {
         return false;
     }
-    struct queue_job *j = q->run[rank];
+    struct queue_job *j = q->run[rank].job;
     uint32_t position = bitset_next(&j->ready[lane], 0);
     PRE(position < j->file_count);
     struct queue_file *f = j->files[position];

@@ -278,12 +278,19 @@ struct queue_source {
 };
 
 struct queue_job {
-    uint32_t id;          /* NZBID */
-    uint32_t position;    /* in queue->order; only when active */
-    uint32_t rank;        /* in queue->run; only when active */
-    uint8_t place;        /* enum queue_place */
-    uint64_t row_version; /* from 1 */
+    /* What putting 10,000 jobs in order looks at, side by side in memory. */
+    uint32_t id;       /* NZBID */
+    uint32_t position; /* in queue->order; only when active */
+    uint32_t rank;     /* in queue->run; only when active */
+    int32_t priority;
+    uint32_t mark;           /* scratch of edit.c: the last batch that named it */
+    uint32_t total_articles; /* gaps included */
+    uint64_t shown;          /* lanes that have something to pick here, a bit each */
+    uint64_t left_bytes;     /* RemainingSize: neither done nor failed, unwanted volumes included */
+    uint8_t place;           /* enum queue_place */
+
     struct sm life;       /* enum queue_state */
+    uint64_t row_version; /* from 1 */
     int64_t created_at;
     int64_t moved_at;     /* last transition */
     int64_t history_at;   /* HistoryTime */
@@ -292,7 +299,6 @@ struct queue_job {
     uint32_t previous_id; /* the job this one retries; 0: none */
     uint32_t holds;       /* QUEUE_HOLD_BITs */
     struct queue_hold_info hold_info[QUEUE_HOLDS];
-    int32_t priority;
 
     /* What the user gave. Strings are owned, valid UTF-8, never NULL. */
     char *name;      /* NZBName */
@@ -317,15 +323,13 @@ struct queue_job {
     struct bitset *ready; /* per lane: files with something to pick, by position */
 
     /* Counters, kept up to date; sizes are the NZB's (encoded) bytes. */
-    uint64_t total_bytes; /* FileSize, as added; grows by merge, shrinks by split */
-    uint64_t par_bytes;   /* of it in PAR2 files (main and volumes) */
-    uint64_t extra_bytes; /* of it in files that do not count for health */
-    uint64_t left_bytes;  /* RemainingSize: neither done nor failed, unwanted volumes included */
-    uint64_t
-        paused_bytes; /* of left_bytes: paused or unwanted files (all of it under USER hold: view) */
+    uint64_t total_bytes;  /* FileSize, as added; grows by merge, shrinks by split */
+    uint64_t par_bytes;    /* of it in PAR2 files (main and volumes) */
+    uint64_t extra_bytes;  /* of it in files that do not count for health */
+    uint64_t paused_bytes; /* of left_bytes: in paused or unwanted files */
     uint64_t failed_bytes, failed_par_bytes, failed_extra_bytes;
     uint64_t downloaded_bytes; /* DownloadedSize: encoded bytes that came over the wire */
-    uint32_t total_articles, done_articles, failed_articles, leased_articles, waiting_articles;
+    uint32_t done_articles, failed_articles, leased_articles, waiting_articles;
     uint32_t added_files;     /* FileCount, as added */
     uint32_t left_files;      /* not ended */
     uint32_t left_par_files;  /* of them PAR2 */
@@ -352,7 +356,6 @@ struct queue_job {
 
     struct queue_watch watch;
     uint8_t reload; /* enum queue_reload: what queue_job_reload() makes of it */
-    uint32_t mark;  /* scratch of edit.c: the last batch that named it */
 };
 
 /* ---- the queue ---- */
@@ -367,6 +370,12 @@ struct queue_server {        /* plain data from the coordinator; see queue_set_s
     bool down; /* for the moment: articles go past it, but it still counts as untried */
 };
 
+struct queue_turn { /* a job's turn to be picked from */
+    struct queue_job *job;
+    uint32_t key;   /* the smaller, the sooner */
+    uint64_t shown; /* copy of job->shown while the lanes are rebuilt */
+};
+
 struct queue_waits; /* private to wait.c: when waiting articles are due */
 
 struct queue {
@@ -376,8 +385,9 @@ struct queue {
     uint32_t holds; /* QUEUE_HOLD_BITs on everything: GLOBAL, DISK, QUOTA, SCHEDULE, SERVERS_DOWN */
 
     struct queue_job **order; /* active jobs, in queue order */
-    struct queue_job **run;   /* the same by priority, then order: what pick sees */
-    struct queue_job **spare; /* scratch of the same size, for sorting */
+    struct queue_job **spare; /* scratch of the same size, for moving */
+    struct queue_turn *run;   /* the same by priority, then order: what pick sees */
+    struct queue_turn *run_spare;
     uint32_t active_count;
     uint32_t active_room;
     uint32_t force_count;    /* the first so many of `run` have Force priority */
