@@ -94,6 +94,15 @@ struct key {
     char text[KEY_MAX];
 };
 
+/* An effect that may happen only when what it follows from is durable: what is deleted before could be missed after a
+ * crash, when the job is back. */
+struct deferred {
+    struct list node;
+    uint64_t changes;
+    struct coord_effect fx;
+    char text[]; /* what fx.file.dir or fx.nzb.stored points to */
+};
+
 /* Damaged copies that are on the disk, so that a worse one does not replace a better one. A full place forgets the
  * older: then the newer copy is taken, no more. */
 enum { KEPT = 1024 };
@@ -176,6 +185,7 @@ struct coord {
 
     struct waiting *waiting;
     struct list free_waiting, unstored, unsaved;
+    struct list deferred; /* struct deferred, oldest first */
 
     struct key *keys; /* a ring: all live equally long */
     uint32_t key_first, key_count;
@@ -234,11 +244,14 @@ uint32_t coord_server_credit(const struct server *s);
 void coord_server_due(struct coord *c, struct server *s);
 void coord_server_limit_due(struct coord *c, struct server *s);
 void coord_server_used(struct coord *c, struct server *s, uint64_t bytes);
+void coord_server_news(struct coord *c, struct server *s, enum coord_code code, const char *text);
 void coord_on_server(struct coord *c, const struct coord_event *ev);
 void coord_volumes_tell(struct coord *c);
 
 /* ---- limit.c ---- */
 void coord_set_hold(struct coord *c, enum queue_hold hold, bool on, const char *text);
+void coord_apply_holds(struct coord *c); /* the queue sees them */
+void coord_calendar_start(struct coord *c);
 void coord_gate(struct coord *c, enum queue_hold hold, bool on);
 void coord_limits_set(struct coord *c, const struct coord_limits *l);
 void coord_rate_set(struct coord *c, uint64_t rate);
@@ -313,6 +326,8 @@ int coord_reserve_timers(struct coord *c, uint32_t more_jobs);
 
 /* ---- save.c ---- */
 void coord_save_soon(struct coord *c);
+/* Emits `fx` when a save has the present state; `text` is copied for it. */
+void coord_after_save(struct coord *c, const struct coord_effect *fx, const char *text);
 void coord_save_due(struct coord *c);
 void coord_save_maybe(struct coord *c); /* the last thing of a step */
 void coord_on_saved(struct coord *c, const struct coord_saved *s);

@@ -199,13 +199,15 @@ void coord_forget(struct coord *c, struct queue_job *j)
 
 void coord_delete_files(struct coord *c, const struct queue_job *j, const struct queue_file *f)
 {
-    coord_emit(c, &(struct coord_effect){
-                      .type = COORD_FX_DELETE_FILES,
-                      .file = {.job_id = j->id,
-                               .file_id = f != NULL ? f->id : 0,
-                               .dir = j->dest_dir,
-                               .name = f != NULL ? queue_file_name(f) : ""},
-                  });
+    coord_after_save(c,
+                     &(struct coord_effect){
+                         .type = COORD_FX_DELETE_FILES,
+                         .file = {.job_id = j->id,
+                                  .file_id = f != NULL ? f->id : 0,
+                                  .dir = j->dest_dir,
+                                  .name = ""},
+                     },
+                     j->dest_dir);
 }
 
 void coord_to_history(struct coord *c, struct queue_job *j)
@@ -278,9 +280,8 @@ void coord_remove(struct coord *c, struct queue_job *j)
     }
     queue_job_remove(c->q, j);
     for (uint32_t s = 0; s < count; s++) {
-        if (names[s][0] != '\0' && !queue_nzb_in_use(c->q, names[s])) {
-            coord_emit(c, &(struct coord_effect){.type = COORD_FX_FORGET_NZB,
-                                                 .nzb = {.stored = names[s]}});
+        if (names[s][0] != '\0') {
+            coord_after_save(c, &(struct coord_effect){.type = COORD_FX_FORGET_NZB}, names[s]);
         }
     }
     coord_save_soon(c);

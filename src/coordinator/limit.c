@@ -8,7 +8,7 @@
 
 #include "coordinator/core.h"
 
-static void apply(struct coord *c)
+void coord_apply_holds(struct coord *c)
 {
     uint32_t down = QUEUE_HOLD_BIT(QUEUE_HOLD_SERVERS_DOWN);
     uint32_t seen = (c->holds & ~down) | c->gates;
@@ -30,7 +30,7 @@ void coord_set_hold(struct coord *c, enum queue_hold hold, bool on, const char *
     }
     c->holds ^= bit;
     c->holds_since_at[hold] = on ? coord_now_at(c) : 0;
-    apply(c);
+    coord_apply_holds(c);
     coord_record(c, &(struct coord_record){
                         .type = on ? COORD_REC_HOLD_SET : COORD_REC_HOLD_CLEARED,
                         .to = (int)hold,
@@ -44,7 +44,7 @@ void coord_gate(struct coord *c, enum queue_hold hold, bool on)
     uint32_t gates = on ? c->gates | bit : c->gates & ~bit;
     if (gates != c->gates) {
         c->gates = gates;
-        apply(c);
+        coord_apply_holds(c);
     }
 }
 
@@ -183,6 +183,12 @@ void coord_calendar_due(struct coord *c)
     coord_quota_check(c);
     c->servers_changed = c->servers_changed || other_day; /* retention moves with the day */
     timer_set(&c->timers, &c->core_timers[CORE_CALENDAR], c->now.mono_ms + 60000);
+}
+
+void coord_calendar_start(struct coord *c)
+{
+    c->day = local_days(c);
+    c->month = quota_month(c, c->day);
 }
 
 void coord_limits_set(struct coord *c, const struct coord_limits *l)

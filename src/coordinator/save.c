@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "coordinator/core.h"
 
 #define S(id, next_) [PHASE_##id] = {.name = #id, .next = (next_)}
@@ -30,6 +31,52 @@ const struct sm_type coord_phase_type = {"coordinator", phases, PHASES, NULL};
 void coord_save_soon(struct coord *c)
 {
     c->save_wanted = true;
+}
+
+static void emit_deferred(struct coord *c, struct deferred *d)
+{
+    if (d->fx.type == COORD_FX_DELETE_FILES) {
+        d->fx.file.dir = d->text;
+    } else {
+        d->fx.nzb.stored = d->text;
+    }
+    bool needed = d->fx.type == COORD_FX_FORGET_NZB && queue_nzb_in_use(c->q, d->text);
+    if (!needed) {
+        coord_emit(c, &d->fx);
+    }
+}
+
+void coord_after_save(struct coord *c, const struct coord_effect *fx, const char *text)
+{
+    size_t len = strlen(text) + 1;
+    struct deferred *d = mem_alloc(sizeof(*d) + len);
+    if (d == NULL) { /* better a little too early than never */
+        coord_emit(c, fx);
+        return;
+    }
+    d->fx = *fx;
+    memcpy(d->text, text, len);
+    d->changes = c->q->changes;
+    if (MUTANT(22)) { /* deletes what a crash would bring back */
+        emit_deferred(c, d);
+        mem_free(d);
+        return;
+    }
+    list_push_back(&c->deferred, &d->node);
+    coord_save_soon(c);
+}
+
+static void after_save(struct coord *c)
+{
+    while (!list_empty(&c->deferred)) {
+        struct deferred *d = LIST_ENTRY(c->deferred.next, struct deferred, node);
+        if (d->changes > c->q->saved_changes) {
+            return;
+        }
+        list_remove(&d->node);
+        emit_deferred(c, d);
+        mem_free(d);
+    }
 }
 
 void coord_save_due(struct coord *c)
@@ -107,6 +154,7 @@ void coord_on_saved(struct coord *c, const struct coord_saved *s)
         queue_snapshot_saved(c->q, &done);
         answer(c, s->changes, 0, "");
         coord_wake_saved(c);
+        after_save(c);
     } else {
         save_failed(c, s);
     }

@@ -202,6 +202,27 @@ void coord_volumes_tell(struct coord *c)
     }
 }
 
+/* What an answer that no article waits for any more tells about the server. */
+void coord_server_news(struct coord *c, struct server *s, enum coord_code code, const char *text)
+{
+    const struct coord_error *e = coord_error(code);
+    switch (e->action) {
+    case COORD_ACT_DISABLE:
+        coord_server_disable(c, s, text != NULL ? text : e->text);
+        break;
+    case COORD_ACT_FEWER:
+        coord_server_too_many(c, s, text);
+        break;
+    case COORD_ACT_BACK_OFF: /* one of several connections went: their articles will tell */
+        if (s->leases == 0 || s->life.state == COORD_SERVER_PROBE) {
+            coord_server_broke(c, s, code, text);
+        }
+        break;
+    default:
+        break;
+    }
+}
+
 /* News without a lease. A login that worked proves the server reachable, not that it serves: only an answer to an
  * article does that. */
 void coord_on_server(struct coord *c, const struct coord_event *ev)
@@ -214,23 +235,7 @@ void coord_on_server(struct coord *c, const struct coord_event *ev)
         s->told_credit = ev->server.credit;
         return;
     }
-    const char *text = ev->server.text;
-    const struct coord_error *e = coord_error(ev->server.code);
-    switch (e->action) {
-    case COORD_ACT_DISABLE:
-        coord_server_disable(c, s, text != NULL ? text : e->text);
-        break;
-    case COORD_ACT_FEWER:
-        coord_server_too_many(c, s, text);
-        break;
-    case COORD_ACT_BACK_OFF: /* one of several connections went: its articles will tell */
-        if (s->leases == 0) {
-            coord_server_broke(c, s, ev->server.code, text);
-        }
-        break;
-    default:
-        break;
-    }
+    coord_server_news(c, s, ev->server.code, ev->server.text);
 }
 
 /* ---- what the queue is told ---- */

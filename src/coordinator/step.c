@@ -222,6 +222,7 @@ struct coord *coord_new(struct queue *q, const struct coord_config *config, stru
     list_init(&c->free_waiting);
     list_init(&c->unstored);
     list_init(&c->unsaved);
+    list_init(&c->deferred);
     list_init(&c->post_line);
     for (unsigned i = 0; i < CORE_TIMERS; i++) {
         c->core_timers[i].kind = TIMER_CORE;
@@ -242,6 +243,8 @@ struct coord *coord_new(struct queue *q, const struct coord_config *config, stru
     c->limits = config->limits;
     c->free_bytes = UINT64_MAX;
     c->holds = q->holds & (QUEUE_HOLD_BIT(QUEUE_HOLD_GLOBAL) | QUEUE_HOLD_BIT(QUEUE_HOLD_SCHEDULE));
+    coord_apply_holds(c); /* the others were of the life before */
+    coord_calendar_start(c);
     return c;
 }
 
@@ -252,6 +255,10 @@ void coord_free(struct coord *c)
     }
     for (unsigned i = 0; c->waiting != NULL && i < COORD_WAITING_MAX; i++) {
         mem_free(c->waiting[i].results);
+    }
+    for (struct list *node; (node = list_pop_front(&c->deferred)) != NULL;) {
+        mem_free(LIST_ENTRY(node, struct deferred,
+                            node)); /* not durable: after a restart it is not so */
     }
     for (unsigned i = 0; i < c->server_count; i++) {
         mem_free(c->servers[i]);

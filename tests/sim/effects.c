@@ -67,8 +67,8 @@ static void check_fetch(struct sim *s, const struct coord_fetch *f, unsigned pos
         pf++;
     }
     MUST(s,
-         !pf->volume || !has_main || j->id >= JOBS || s->par_requested[j->id] ||
-             s->files_edited[j->id],
+         !pf->volume || !has_main || j->id >= JOBS || j->previous_id != 0 ||
+             s->par_requested[j->id] || s->files_edited[j->id],
          "volume %s is fetched although nobody needs it", pf->name);
     unsigned lane = 0;
     while (q->servers[lane].id != f->server_id) {
@@ -133,6 +133,7 @@ static void on_cancel(struct sim *s, uint64_t lease)
     for (unsigned i = 0; i < LEASES; i++) {
         if (s->fetches[i].lease == lease) {
             s->fetches[i].cancelled = true;
+            s->probes[s->fetches[i].server_id - 1] = 0; /* it may be tried with another one */
         }
     }
 }

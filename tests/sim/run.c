@@ -233,6 +233,7 @@ static void happen(struct sim *s, const struct future *f)
             start(s);
         }
         user_calm(s);
+        sim_later(s, 1200000, H_CALM, 0); /* again: standbys may have been woken */
         break;
     }
 }
@@ -300,6 +301,9 @@ void sim_run(struct sim *s, uint64_t seed, bool trace)
     /* Answers that wait for the last save. */
     for (unsigned i = 0; i < 2000 && s->op_count + s->heap_count > 0; i++) {
         struct future f = next_future(s);
+        if (f.what == H_CALM || f.what == H_USER || f.what == H_CRASH) {
+            continue;
+        }
         s->now_ms = f.at_ms > s->now_ms ? f.at_ms : s->now_ms;
         happen(s, &f);
     }
