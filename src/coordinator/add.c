@@ -229,11 +229,39 @@ static bool attach(struct coord *c, struct queue_job *j, const char *stored)
     return true;
 }
 
+/* The jobs made of this NZB: one, or more when it was split before its text was stored. With a name they may begin;
+ * without, nothing was promised yet: they were never here. */
+static void for_all_of(struct coord *c, const struct nzb *nzb, const char *stored)
+{
+    for (uint32_t i = 0; i < c->q->active_count + c->q->past_count; i++) {
+        uint32_t active = c->q->active_count;
+        struct queue_job *j = i < active ? c->q->order[i] : c->q->past[i - active];
+        bool mine = false;
+        for (uint32_t k = 0; k < j->source_count; k++) {
+            if (j->sources[k].nzb != nzb || j->sources[k].stored[0] != '\0') {
+                continue;
+            }
+            mine = true;
+            if (stored != NULL) {
+                (void)queue_job_set_text(c->q, j, &j->sources[k].stored, stored);
+            }
+        }
+        if (mine && stored != NULL) {
+            enter(c, j);
+        } else if (mine && j->life.state == QUEUE_CREATED) {
+            coord_key_forget(c, j->id);
+            coord_remove(c, j);
+            i--; /* the next one has its place */
+        }
+    }
+}
+
 void coord_on_nzb_stored(struct coord *c, const struct coord_nzb *n)
 {
     struct queue_job *j = queue_job(c->q, n->job_id);
     const char *text = n->text != NULL ? n->text : coord_error(n->code)->text;
-    if (j == NULL) {
+    if (j == NULL || (j->watch.nzb == NULL && j->source_count == 0)) {
+        /* Removed meanwhile, or a URL that stands by and will be fetched again when it is its turn. */
         stored_or_not(c, n->job_id, ERR_NOT_FOUND, "the job was removed meanwhile");
         if (n->code == COORD_OK) {
             coord_emit(c, &(struct coord_effect){.type = COORD_FX_FORGET_NZB,
@@ -252,21 +280,11 @@ void coord_on_nzb_stored(struct coord *c, const struct coord_nzb *n)
         }
         return;
     }
-    if (n->code != COORD_OK) { /* nothing was promised yet: it was never here */
-        stored_or_not(c, n->job_id, ERR_FULL, text);
-        if (coord_error(n->code)->action == COORD_ACT_HOLD_DISK) {
-            coord_no_space(c);
-        }
-        if (j->life.state == QUEUE_CREATED) {
-            coord_remove(c, j);
-        }
-        return;
+    if (coord_error(n->code)->action == COORD_ACT_HOLD_DISK) {
+        coord_no_space(c);
     }
-    if (j->source_count > 0) {
-        (void)queue_job_set_text(c->q, j, &j->sources[0].stored, n->stored);
-    }
-    enter(c, j);
-    stored_or_not(c, n->job_id, 0, "");
+    for_all_of(c, j->sources[0].nzb, n->code == COORD_OK ? n->stored : NULL);
+    stored_or_not(c, n->job_id, n->code == COORD_OK ? 0 : ERR_FULL, text);
     coord_save_soon(c);
 }
 

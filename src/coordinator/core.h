@@ -284,7 +284,8 @@ void coord_wake_saved(struct coord *c);                 /* jobs that waited for 
 void coord_recover(struct coord *c);
 void coord_forget(struct coord *c,
                   struct queue_job *j); /* before it is freed or leaves the queue */
-void coord_delete_files(struct coord *c, const struct queue_job *j, const struct queue_file *f);
+/* One file, or everything of a job that is in history. */
+void coord_delete_files(struct coord *c, struct queue_job *j, const struct queue_file *f);
 void coord_propagation(struct coord *c, struct queue_job *j);
 void coord_remove(struct coord *c, struct queue_job *j);
 
@@ -321,6 +322,7 @@ void coord_wait_saved(struct coord *c, struct waiting *w); /* its change is made
 void coord_wait_end(struct coord *c, struct waiting *w, int code, const char *text);
 uint32_t coord_key_find(struct coord *c, const char *text);
 void coord_key_put(struct coord *c, const char *text, uint32_t job_id, int64_t until_at);
+void coord_key_forget(struct coord *c, uint32_t job_id); /* it was never promised */
 extern const char coord_key_param[];
 int coord_reserve_timers(struct coord *c, uint32_t more_jobs);
 

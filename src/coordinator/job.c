@@ -197,8 +197,11 @@ void coord_forget(struct coord *c, struct queue_job *j)
     }
 }
 
-void coord_delete_files(struct coord *c, const struct queue_job *j, const struct queue_file *f)
+void coord_delete_files(struct coord *c, struct queue_job *j, const struct queue_file *f)
 {
+    if (f == NULL) {
+        queue_job_forget_progress(c->q, j);
+    }
     coord_after_save(c,
                      &(struct coord_effect){
                          .type = COORD_FX_DELETE_FILES,
@@ -264,8 +267,8 @@ void coord_cancel(struct coord *c, struct queue_job *j, const char *why)
     coord_forget(c, j);
     (void)queue_job_set_text(c->q, j, &j->reason, why);
     (void)coord_move(c, j, QUEUE_CANCELLED, why);
-    coord_delete_files(c, j, NULL);
     coord_to_history(c, j);
+    coord_delete_files(c, j, NULL);
 }
 
 /* For good: its stored NZBs too, unless another job needs them. */
@@ -313,8 +316,8 @@ void coord_check_health(struct coord *c, struct queue_job *j)
         return;
     }
     j->delete_status = QUEUE_DELETE_HEALTH;
-    coord_delete_files(c, j, NULL);
     coord_fail(c, j, COORD_PAR_FAILED, text);
+    coord_delete_files(c, j, NULL);
 }
 
 /* ---- completion ---- */

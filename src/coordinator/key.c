@@ -38,7 +38,7 @@ uint32_t coord_key_find(struct coord *c, const char *text)
         const struct key *k = &c->keys[at - 1];
         /* A clock that was set back keeps a key longer, but not for ever. */
         bool alive = now < k->until_at && now >= k->until_at - 2 * COORD_KEY_SEC;
-        if (k->hash == h && alive && strcmp(k->text, text) == 0) {
+        if (k->hash == h && alive && k->job_id != 0 && strcmp(k->text, text) == 0) {
             return k->job_id;
         }
     }
@@ -61,4 +61,14 @@ void coord_key_put(struct coord *c, const char *text, uint32_t job_id, int64_t u
     uint32_t *bucket = &c->key_bucket[k->hash % KEY_BUCKETS];
     k->next = *bucket;
     *bucket = at + 1;
+}
+
+void coord_key_forget(struct coord *c, uint32_t job_id)
+{
+    for (uint32_t i = 0; i < c->key_count; i++) {
+        struct key *k = &c->keys[(c->key_first + i) % KEYS_MAX];
+        if (k->job_id == job_id) {
+            k->job_id = 0;
+        }
+    }
 }

@@ -480,6 +480,8 @@ enum queue_reload {
     QUEUE_RELOAD_FRESH,        /* everything is */
 };
 int queue_job_reload(struct queue *q, struct queue_job *j, struct nzb *const *nzbs, struct err *e);
+/* The output of a past job is deleted: should it ever come back, it begins from nothing. */
+void queue_job_forget_progress(struct queue *q, struct queue_job *j);
 /* Does a job still need this stored NZB? When not: queue_nzb_forget(). */
 bool queue_nzb_in_use(const struct queue *q, const char *stored);
 

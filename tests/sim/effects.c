@@ -32,6 +32,10 @@ static void check_fetch(struct sim *s, const struct coord_fetch *f, unsigned pos
     const struct queue_file *file = queue_file(q, f->article.file_id);
     MUST(s, file != NULL && file->job->id == f->job_id, "a fetch for a file that is not there");
     const struct queue_job *j = file->job;
+    unsigned live = 0;
+    for (unsigned i = 0; i < LEASES && s->limits.quota_day > 0; i++) {
+        live += s->fetches[i].lease != 0 && !s->fetches[i].cancelled;
+    }
     bool force = j->priority >= QUEUE_FORCE;
     struct fake_server *v = &s->servers[f->server_id - 1];
     MUST(s, s->stop_asked_ms == 0, "a fetch after the shutdown was asked for");
@@ -55,7 +59,7 @@ static void check_fetch(struct sim *s, const struct coord_fetch *f, unsigned pos
          "server %u gets more than its credit", f->server_id);
     MUST(s,
          force || s->limits.quota_day == 0 || s->wall_jumps > 0 ||
-             s->day_bytes + s->outstanding * 1000 < s->limits.quota_day,
+             s->day_bytes + live * 1000 < s->limits.quota_day,
          "the quota is passed: %llu used", (unsigned long long)s->day_bytes);
     const struct post *p = &s->posts[post];
     const struct post_file *pf = p->files;
@@ -143,6 +147,13 @@ static void on_cancel(struct sim *s, uint64_t lease)
 static bool could_be_had(const struct sim *s, unsigned post, unsigned index)
 {
     int64_t age = sim_wall_ms(s) / 1000 - s->posts[post].date;
+    bool only_missing =
+        true; /* the grace is for articles that nobody has; damaged ones do not get better */
+    for (unsigned i = 0; i < s->server_count; i++) {
+        enum copy copy = world_copy(s, i, post, index);
+        only_missing =
+            only_missing && s->servers[i].reliable && copy != COPY_DAMAGED && copy != COPY_WRONG;
+    }
     for (unsigned i = 0; i < s->server_count; i++) {
         const struct fake_server *v = &s->servers[i];
         if (!v->reliable || !v->conf.active || v->was_disabled || s->wall_jumps > 0) {
@@ -152,7 +163,7 @@ static bool could_be_had(const struct sim *s, unsigned post, unsigned index)
             continue;
         }
         enum copy copy = world_copy(s, i, post, index);
-        if (copy == COPY_GOOD || copy == COPY_LATE) {
+        if (copy == COPY_GOOD || (copy == COPY_LATE && only_missing)) {
             return true;
         }
     }

@@ -312,7 +312,7 @@ void user_reply(struct sim *s, const struct coord_reply *r)
             r->job_id, r->text != NULL ? r->text : "");
     if (q->op == COORD_ADD && r->code == 0) {
         MUST(s, r->job_id > 0, "an add is acknowledged without a job");
-        if (r->job_id < JOBS) {
+        if (r->job_id < JOBS && !r->existed) {
             s->wants[r->job_id].added = true;
         }
     }
