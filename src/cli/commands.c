@@ -4,6 +4,7 @@
 #include <stddef.h>
 
 const struct cli_command *const cli_commands[] = {
+    &cmd_newsd,
     &cmd_help,
     NULL,
 };
