@@ -12,8 +12,9 @@ enum {
     GATHER_MAX =
         4096, /* a smaller piece waits for the next one, so that a status line costs no packet */
     GATHERED_MAX = 32 * 1024, /* until so much has been gathered */
-    QUANTUM_MIN = 4096,       /* what one connection gets at a time under --rate */
-    LINGER_MS = 10000,        /* for the peer to close after QUIT */
+    RATE_MIN = 4096, /* under --rate: no smaller pieces than this, what is too much is owed */
+    LINGER_MS =
+        1000, /* for the peer to close after us: a socket closed with unread commands would reset */
 };
 
 /* A fatal alert (40: handshake failure), as a plain record. */
@@ -63,11 +64,21 @@ void session_close(struct newsd_session *s)
     net_stream_close(&s->stream);
 }
 
-/* The end without a word: TLS sees no close_notify. */
+/* Nothing more is written; the peer sees the end of what was, and reads and commands are thrown away until it closes
+ * or `linger_ms` are over. */
+static void end_writing(struct newsd_session *s, unsigned linger_ms)
+{
+    s->ended = true;
+    net_stream_shutdown(&s->stream);
+    net_stream_set_deadline(&s->stream, linger_ms);
+}
+
+/* The same behind TLS's back: no close_notify. Nothing may wait to be sent. */
 static void cut(struct newsd_session *s)
 {
     s->ended = true;
-    net_stream_fail(&s->stream, ERR_STOPPED, "as the script says");
+    shutdown(s->stream.fd, SHUT_WR);
+    net_stream_set_deadline(&s->stream, LINGER_MS);
 }
 
 static void reset_fd(int fd)
@@ -95,17 +106,17 @@ static bool do_mark(struct newsd_session *s)
     switch (r->deliver) {
     case DELIVER_RESET:
         reset_fd(s->stream.fd);
-        cut(s);
+        s->ended = true;
+        net_stream_fail(&s->stream, ERR_STOPPED, "as the script says"); /* no close_notify */
         return false;
     case DELIVER_CLOSE:
-        session_close(s);
+        end_writing(s, LINGER_MS);
         return false;
     case DELIVER_CUT:
         cut(s);
         return false;
     case DELIVER_HALF_CLOSE:
-        s->ended = true;
-        net_stream_shutdown(&s->stream);
+        end_writing(s, 0);
         return false;
     case DELIVER_SILENCE:
         s->mute = true;
@@ -136,24 +147,27 @@ static bool ready_for_mark(const struct newsd_session *s)
     return !x->marked && x->sent >= x->mark;
 }
 
-/* How much of the current segment may go now: up to the mark, a drop of a drip, our share of the rate. */
+static bool drips(const struct newsd_session *s)
+{
+    const struct newsd_rule *r = s->sending.reply->rule;
+    return r != NULL && r->deliver == DELIVER_DRIP && s->sending.marked;
+}
+
+/* How much of the current segment may go now: up to the mark, a drop of a drip, what the rate has left. */
 static size_t allowed(struct newsd_session *s)
 {
     struct newsd_server *v = s->server;
     const struct newsd_sending *x = &s->sending;
-    const struct newsd_rule *r = x->reply->rule;
     uint64_t n = x->segments[x->at].len - x->done;
     if (!x->marked && x->mark - x->sent < n) {
         n = x->mark - x->sent;
     }
-    if (r != NULL && r->deliver == DELIVER_DRIP && x->marked && r->bytes < n) {
-        n = r->bytes;
+    if (drips(s) && x->reply->rule->bytes < n) {
+        n = x->reply->rule->bytes;
     }
     if (v->rate_bytes > 0) {
-        uint64_t open = v->count.open > 0 ? v->count.open : 1;
-        uint64_t share = v->rate_tokens > 0 ? (uint64_t)v->rate_tokens / open : 0;
-        share = share > QUANTUM_MIN ? share : QUANTUM_MIN;
-        n = share < n ? share : n;
+        uint64_t most = v->rate_tokens > RATE_MIN ? (uint64_t)v->rate_tokens : RATE_MIN;
+        n = most < n ? most : n;
     }
     return (size_t)n;
 }
@@ -168,13 +182,14 @@ static void advance(struct newsd_sending *x, size_t n)
     }
 }
 
-/* Sends one piece; false when the socket is full. */
+/* Sends one piece; false when the socket is full. A drop is not gathered with the next one: each goes to the kernel by
+ * itself, as a TLS record of its own. */
 static bool send_piece(struct newsd_session *s, size_t n)
 {
     struct newsd_sending *x = &s->sending;
     const uint8_t *p = x->segments[x->at].p + x->done;
     size_t put = n;
-    if (n <= GATHER_MAX && net_stream_unsent(&s->stream) < GATHERED_MAX) {
+    if (n <= GATHER_MAX && !drips(s) && net_stream_unsent(&s->stream) < GATHERED_MAX) {
         put = net_stream_write(&s->stream, p, n) == 0 ? n : 0;
     } else {
         put = net_stream_send(&s->stream, p, n);
@@ -189,9 +204,7 @@ static void reply_sent(struct newsd_session *s)
     bool last = s->sending.reply->last;
     sending_end(s);
     if (last) {
-        s->ended = true;
-        net_stream_shutdown(&s->stream);
-        net_stream_set_deadline(&s->stream, LINGER_MS);
+        end_writing(s, LINGER_MS);
     }
     if (s->replies_len < REPLIES_MAX / 2) {
         net_stream_resume(&s->stream);
@@ -231,7 +244,7 @@ static bool step(struct newsd_session *s)
         const struct newsd_rule *r = s->sending.reply->rule;
         bool flushed = r->deliver == DELIVER_DRIP || net_stream_unsent(&s->stream) == 0;
         if (!flushed) { /* what came before is to arrive before */
-            wake_at(s, now);
+            wake_at(s, now + 1);
             return false;
         }
         return do_mark(s);
@@ -249,10 +262,9 @@ static bool step(struct newsd_session *s)
     if (!send_piece(s, allowed(s))) {
         return false; /* `writable` comes */
     }
-    const struct newsd_rule *r = s->sending.reply->rule;
-    if (r != NULL && r->deliver == DELIVER_DRIP && s->sending.marked) {
-        s->not_before_ms = now + r->every_ms;
-        wake_at(s, s->not_before_ms); /* with every=0 too: one piece per turn of the loop */
+    if (drips(s) && s->sending.reply->rule->every_ms > 0) {
+        s->not_before_ms = now + s->sending.reply->rule->every_ms;
+        wake_at(s, s->not_before_ms);
         return false;
     }
     return true;

@@ -40,9 +40,14 @@ class Connection:
         self.sock = socket.create_connection((host, port), timeout)
         self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if tls is not None:
-            self.sock = tls.wrap_socket(self.sock, server_hostname="localhost")
+            self.sock = tls.wrap_socket(self.sock, server_hostname="localhost",
+                                        suppress_ragged_eofs=False)
         self.buffer = b""
-        self.greeting = self.line() if greet else None
+        try:
+            self.greeting = self.line() if greet else None
+        except OSError:
+            self.sock.close()
+            raise
 
     def send(self, *lines):
         self.sock.sendall(b"".join(
