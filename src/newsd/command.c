@@ -299,13 +299,18 @@ static void do_post(struct newsd_session *s, const char *cmd, char *args)
     }
 }
 
-void command_posted(struct newsd_session *s, const char *id, const char *why)
+const struct newsd_rule *command_post_rule(struct newsd_session *s)
 {
-    if (why == NULL) {
-        answer(s, "POSTED", "240 <%s> received", id);
-    } else {
-        answer(s, "POSTED", "441 %s", why);
-    }
+    return rule_for(s, PHASE_COMMAND, "POSTED");
+}
+
+void command_posted(struct newsd_session *s, const struct newsd_rule *rule, const char *id,
+                    const char *why)
+{
+    char line[CATALOG_ID_MAX + 64];
+    int n = why == NULL ? snprintf(line, sizeof(line), "240 <%s> received\r\n", id)
+                        : snprintf(line, sizeof(line), "441 %s\r\n", why);
+    session_reply(s, rule, WANT_TEXT, CATALOG_NONE, line, (size_t)n);
 }
 
 /* ---- for tests ---- */

@@ -166,10 +166,12 @@ size_t post_feed(struct newsd_session *s, const uint8_t *p, size_t n)
     keep(s->post, p, used);
     if (found) {
         char id[CATALOG_ID_MAX] = "";
-        const char *why = store(s, id);
+        const struct newsd_rule *rule = command_post_rule(s);
+        bool refused = rule != NULL && (rule->content & FAULT_INSTEAD);
+        const char *why = refused ? "refused" : store(s, id);
         post_free(s->post);
         s->post = NULL;
-        command_posted(s, id, why);
+        command_posted(s, rule, id, why);
     }
     return used;
 }

@@ -229,23 +229,23 @@ static bool small(const char *s, size_t len, uint64_t min, uint64_t max, unsigne
     return true;
 }
 
-static int set_bytes(struct newsd_bytes *b, const char *p, size_t len)
+static int set_bytes(struct line *l, struct newsd_bytes *b, const char *p, size_t len)
 {
     mem_free(b->p);
     b->p = mem_alloc(len);
     if (b->p == NULL) {
-        return UV_ENOMEM;
+        return err_sys(l->e, UV_ENOMEM, "%s line %u", l->name, l->number);
     }
     memcpy(b->p, p, len);
     b->len = len;
     return 0;
 }
 
-static int set_text(char **to, const char *s)
+static int set_text(struct line *l, char **to, const char *s)
 {
     mem_free(*to);
     *to = mem_strdup(s);
-    return *to != NULL ? 0 : UV_ENOMEM;
+    return *to != NULL ? 0 : err_sys(l->e, UV_ENOMEM, "%s line %u", l->name, l->number);
 }
 
 /* ---- conditions ---- */
@@ -274,15 +274,15 @@ static int condition(struct line *l, struct newsd_rule *r, const struct word *w)
         good = r->phase == PHASE_ARTICLE && small(v, n, 0, 100, &r->share);
     } else if (strcmp(w->key, "match") == 0) {
         good = r->phase == PHASE_ARTICLE && n > 0;
-        int rv = set_text(&r->match, v);
+        int rv = set_text(l, &r->match, v);
         if (rv != 0) {
-            return err_sys(l->e, rv, "%s", l->name);
+            return rv;
         }
     } else if (strcmp(w->key, "cmd") == 0) {
         good = r->phase >= PHASE_AUTH && n > 0;
-        int rv = set_text(&r->cmd, v);
+        int rv = set_text(l, &r->cmd, v);
         if (rv != 0) {
-            return err_sys(l->e, rv, "%s", l->name);
+            return rv;
         }
         for (char *p = r->cmd; *p != '\0'; p++) {
             *p = (char)toupper((uint8_t)*p);
@@ -384,7 +384,7 @@ static int status_line(struct line *l, struct newsd_rule *r, int i, int *used)
     if (n < 0 || (size_t)n >= sizeof(line)) {
         return bad(l, "too long a text", NULL);
     }
-    return set_bytes(&r->instead, line, (size_t)n);
+    return set_bytes(l, &r->instead, line, (size_t)n);
 }
 
 static int text_of(struct line *l, struct newsd_rule *r, const struct action *a, int i, int *used)
@@ -400,7 +400,7 @@ static int text_of(struct line *l, struct newsd_rule *r, const struct action *a,
                             : strcmp(a->name, "behind") == 0 ? &r->behind
                             : strcmp(a->name, "raw") == 0    ? &r->raw
                                                              : &r->instead;
-    return set_bytes(b, l->words[i].key, l->words[i].key_len);
+    return set_bytes(l, b, l->words[i].key, l->words[i].key_len);
 }
 
 /* name=value behind an action. */

@@ -122,8 +122,10 @@ struct newsd_reply *session_last(struct newsd_session *s);
 /* `line` is without its line end and may be written to. */
 void command_run(struct newsd_session *s, char *line);
 void command_greet(struct newsd_session *s);
-/* The article of a POST is here, or `why` says why it was not kept. */
-void command_posted(struct newsd_session *s, const char *id, const char *why);
+/* The article of a POST is here: the rule for its reply, and the reply when `id` is kept or `why` it is not. */
+const struct newsd_rule *command_post_rule(struct newsd_session *s);
+void command_posted(struct newsd_session *s, const struct newsd_rule *rule, const char *id,
+                    const char *why);
 
 /* ---- post.c ---- */
 

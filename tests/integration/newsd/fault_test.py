@@ -329,6 +329,10 @@ class Faults(unittest.TestCase):
             c.send("POST", *article)
             self.assertTrue(c.line().startswith(b"340"))
             self.assertTrue(c.line().startswith(b"441"))
+            self.assertTrue(c.ask("STAT <a@b>").startswith(b"430"))
+            c.send("POST", *article)
+            self.assertTrue(c.line().startswith(b"340"))
+            self.assertTrue(c.line().startswith(b"240"))
 
     def test_bad_scripts(self):
         """A script that makes no sense is refused with the line and the word."""
