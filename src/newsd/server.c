@@ -153,6 +153,8 @@ static int open_tls(struct newsd_server *v, const struct newsd_options *o, struc
     int rv = net_tls_init_server(&v->tls_ctx, o->cert_file, o->key_file, e);
     if (rv == 0) {
         v->tls = &v->tls_ctx;
+        /* Our order, which begins with the cheapest cipher: what a client likes better must not cost the server. */
+        SSL_CTX_set_options(v->tls->ctx, SSL_OP_CIPHER_SERVER_PREFERENCE);
         rv = o->cert_out != NULL ? write_certificate(v->tls->ctx, o->cert_out, e) : 0;
     }
     return rv;

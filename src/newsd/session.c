@@ -64,21 +64,34 @@ void session_close(struct newsd_session *s)
     net_stream_close(&s->stream);
 }
 
-/* Nothing more is written; the peer sees the end of what was, and reads and commands are thrown away until it closes
- * or `linger_ms` are over. */
-static void end_writing(struct newsd_session *s, unsigned linger_ms)
+/* The peer has had its time to read and to close. What still waits for its socket gets more. */
+static void on_lingered(uv_timer_t *h)
+{
+    struct newsd_session *s = h->data;
+    if (net_stream_unsent(&s->stream) == 0) {
+        uv_timer_stop(&s->timer);
+        net_stream_fail(&s->stream, ERR_STOPPED, "the peer does not close");
+    }
+}
+
+static void linger(struct newsd_session *s)
+{
+    s->ended = true;
+    uv_timer_start(&s->timer, on_lingered, LINGER_MS, LINGER_MS);
+}
+
+/* Nothing more is written, and what is read is thrown away until the peer closes. */
+static void end_writing(struct newsd_session *s)
 {
     s->ended = true;
     net_stream_shutdown(&s->stream);
-    net_stream_set_deadline(&s->stream, linger_ms);
 }
 
 /* The same behind TLS's back: no close_notify. Nothing may wait to be sent. */
 static void cut(struct newsd_session *s)
 {
-    s->ended = true;
     shutdown(s->stream.fd, SHUT_WR);
-    net_stream_set_deadline(&s->stream, LINGER_MS);
+    linger(s);
 }
 
 static void reset_fd(int fd)
@@ -110,13 +123,14 @@ static bool do_mark(struct newsd_session *s)
         net_stream_fail(&s->stream, ERR_STOPPED, "as the script says"); /* no close_notify */
         return false;
     case DELIVER_CLOSE:
-        end_writing(s, LINGER_MS);
+        end_writing(s);
+        linger(s);
         return false;
     case DELIVER_CUT:
         cut(s);
         return false;
     case DELIVER_HALF_CLOSE:
-        end_writing(s, 0);
+        end_writing(s);
         return false;
     case DELIVER_SILENCE:
         s->mute = true;
@@ -204,7 +218,8 @@ static void reply_sent(struct newsd_session *s)
     bool last = s->sending.reply->last;
     sending_end(s);
     if (last) {
-        end_writing(s, LINGER_MS);
+        end_writing(s);
+        linger(s);
     }
     if (s->replies_len < REPLIES_MAX / 2) {
         net_stream_resume(&s->stream);
