@@ -520,11 +520,26 @@ static void handshake(struct net_stream *s)
     s->type->ready(s);
 }
 
+/* The socket is broken (libuv says so with a status and polls no more). What the peer said before, a reason perhaps, is
+ * still there to be read. */
+static void on_broken(struct net_stream *s)
+{
+    read_some(s);
+    if (net_stream_is_closing(s)) {
+        return;
+    }
+    int code = 0;
+    socklen_t len = sizeof(code);
+    getsockopt(s->fd, SOL_SOCKET, SO_ERROR, &code, &len);
+    int rv = code != 0 ? -code : UV_ECONNRESET;
+    net_stream_fail(s, rv, "%s", err_text(rv));
+}
+
 static void on_poll(uv_poll_t *h, int status, int events)
 {
     struct net_stream *s = h->data;
     if (status < 0) {
-        net_stream_fail(s, status, "poll: %s", err_text(status));
+        on_broken(s);
         return;
     }
     if (s->sm.state == ST_HANDSHAKE) {
