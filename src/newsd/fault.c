@@ -96,6 +96,23 @@ static void dots(uint8_t *p, size_t n)
     }
 }
 
+/* Data lines end with LF alone. The last one keeps its CRLF, as do all others: the dot line stays one. */
+static size_t bare_lf(uint8_t *p, size_t n)
+{
+    size_t begin, end;
+    if (!data_range(p, n, &begin, &end)) {
+        return n;
+    }
+    uint8_t *to = p + begin;
+    for (size_t i = begin; i < n; i++) {
+        bool crlf = p[i] == '\r' && i + 1 < end && p[i + 1] == '\n';
+        if (!crlf || i + 2 >= end) {
+            *to++ = p[i];
+        }
+    }
+    return (size_t)(to - p);
+}
+
 /* Ends the text early, behind a whole line. */
 static size_t truncate_text(uint8_t *p, size_t n, const struct newsd_place *place)
 {
@@ -118,6 +135,9 @@ static size_t change(uint8_t *p, size_t n, const struct newsd_rule *r)
     }
     if (r->content & FAULT_DOTS) {
         dots(p, n);
+    }
+    if (r->content & FAULT_BARE_LF) {
+        n = bare_lf(p, n);
     }
     return r->content & FAULT_TRUNCATE ? truncate_text(p, n, &r->truncate_at) : n;
 }
@@ -154,7 +174,7 @@ static void add_article(struct newsd_session *s, struct newsd_reply *r)
         len -= x->lent.head_len + 2;
     }
     add(x, r->text, r->text_len);
-    if (content & (FAULT_DAMAGE | FAULT_BAD_CRC | FAULT_DOTS | FAULT_TRUNCATE) &&
+    if (content & (FAULT_DAMAGE | FAULT_BAD_CRC | FAULT_DOTS | FAULT_TRUNCATE | FAULT_BARE_LF) &&
         r->want != WANT_HEAD) {
         x->copy = mem_alloc(len);
         if (x->copy != NULL) {

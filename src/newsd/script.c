@@ -321,6 +321,7 @@ static const struct action actions[] = {
     {"bad-crc", FAULT_BAD_CRC, 0, "", ARTICLE},
     {"truncate", FAULT_TRUNCATE, 0, "at", ARTICLE},
     {"dots", FAULT_DOTS, 0, "", ARTICLE},
+    {"bare-lf", FAULT_BARE_LF, 0, "", ARTICLE},
     {"endless-line", FAULT_ENDLESS_LINE, 0, "at", STREAM},
     {"endless-body", FAULT_ENDLESS_BODY, 0, "at", STREAM},
     {"reset", 0, DELIVER_RESET, "after", ALL},

@@ -38,6 +38,7 @@ enum newsd_content {
     FAULT_DOTS = 1 << 8,
     FAULT_ENDLESS_LINE = 1 << 9,
     FAULT_ENDLESS_BODY = 1 << 10,
+    FAULT_BARE_LF = 1 << 11,
 };
 
 /* How it is sent. */

@@ -53,6 +53,7 @@ static void on_closed(struct net_stream *stream, const struct err *why)
     struct newsd_session *s = stream->owner;
     (void)why; /* who went first does not matter to a server */
     s->server->count.bytes_out += stream->bytes_out;
+    list_remove(&s->node);
     list_remove(&s->rate_node);
     uv_close((uv_handle_t *)&s->timer, on_timer_closed);
     handle_gone(s);

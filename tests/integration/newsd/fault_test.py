@@ -2,6 +2,7 @@
 """weir newsd as a server that misbehaves: every action of a fault script, seen from the wire.   fault_test.py WEIR"""
 import os
 import random
+import re
 import ssl
 import sys
 import tempfile
@@ -272,6 +273,15 @@ class Faults(unittest.TestCase):
             self.assertGreater(body.count(b"\r\n.."), 3)
             self.assertNotIn(b"\r\n=n", body)
             self.assertEqual(decode(body)[0], self.data[:ARTICLE])
+
+    def test_bare_lf(self):
+        """Data lines may end with LF alone; the last one and all others keep CRLF, and the bytes are the same."""
+        with self.start("article part=1 : bare-lf") as d, self.connect(d) as c:
+            status, body = c.body(self.ids[0])
+            self.assertGreater(body.count(b"\n"), 100)
+            self.assertEqual(body.count(b"\r\n"), 4)  # =ybegin, =ypart, the last data line, =yend
+            self.assertEqual(decode(re.sub(b"\r?\n", b"\r\n", body))[0], self.data[:ARTICLE])
+            self.good(c, 1)
 
     def test_before_tls(self):
         """Plain text before the handshake, an alert or a reset instead of one."""
