@@ -34,7 +34,8 @@ class Newsd:
 
 
 class Connection:
-    """Plain or TLS; lines and blocks with a deadline, so that no test hangs."""
+    """Plain or TLS; lines and blocks with a deadline and a limit, so that no test hangs."""
+    limit = 64 << 20
 
     def __init__(self, port, tls=None, timeout=20, greet=True, host="127.0.0.1"):
         self.sock = socket.create_connection((host, port), timeout)
@@ -54,6 +55,8 @@ class Connection:
             (x if isinstance(x, bytes) else x.encode()) + b"\r\n" for x in lines))
 
     def more(self):
+        if len(self.buffer) > self.limit:
+            raise ValueError("a line or block without an end")
         got = self.sock.recv(1 << 18)
         if not got:
             raise EOFError(f"closed; {len(self.buffer)} bytes before it")
