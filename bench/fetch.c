@@ -27,6 +27,8 @@ enum { ITEMS_MAX = 50 * (NNTP_DEPTH_MAX + 1), WORKERS_MAX = 8 };
 struct item { /* one article on its way; as many as the engine likes to have */
     struct nntp_fetch fetch;
     struct disk_msg write;
+    struct disk_file
+        *file;        /* known when it was asked for: its data goes to the disk without a detour */
     struct list node; /* in `idle`, or waiting for its file to be opened */
     unsigned worker;
 };
@@ -77,9 +79,13 @@ static int count_allocation(size_t size, void *arg)
 
 /* ---- asking ---- */
 
+/* In batches: a pool is woken once for several articles, not for each. */
 static void give_work(struct bench *b)
 {
     for (unsigned w = 0; w < b->workers; w++) {
+        if (b->given[w] > b->credit[w] - b->credit[w] / 4) {
+            continue;
+        }
         while (b->given[w] < b->credit[w] && b->next < b->nzb.count && !list_empty(&b->idle)) {
             struct item *i = LIST_ENTRY(list_pop_front(&b->idle), struct item, node);
             const struct scan_segment *s = &b->nzb.segments[b->next];
@@ -91,6 +97,7 @@ static void give_work(struct bench *b)
             f->raw_bytes = s->bytes;
             snprintf(f->id, sizeof(f->id), "%s", s->id);
             i->worker = w;
+            i->file = b->files[s->file].handle;
             b->given[w]++;
             PRE(nntp_pool_post(b->pools[w], &f->msg) == 0);
         }
@@ -115,13 +122,12 @@ static void item_over(struct bench *b, struct item *i)
 
 /* ---- writing ---- */
 
-static void write_item(struct bench *b, struct item *i, struct file *f)
+static void write_item(struct bench *b, struct item *i, struct disk_file *file)
 {
-    i->write = (struct disk_msg){.kind = DISK_WRITE,
-                                 .tag = (uint64_t)(uintptr_t)i,
-                                 .file = f->handle,
-                                 .at = i->fetch.header.begin,
-                                 .buf = i->fetch.buf};
+    i->write.kind = DISK_WRITE;
+    i->write.file = file;
+    i->write.at = i->fetch.header.begin;
+    i->write.buf = i->fetch.buf;
     i->fetch.buf = NULL;
     PRE(disk_post(b->disk, &i->write) == 0);
 }
@@ -135,7 +141,7 @@ static void take_data(struct bench *b, struct item *i)
         i->fetch.buf = NULL;
         item_over(b, i);
     } else if (f->handle != NULL) {
-        write_item(b, i, f);
+        write_item(b, i, f->handle);
     } else {
         list_push_back(&f->waiting, &i->node);
         if (!f->asked) {
@@ -151,6 +157,8 @@ static void take_data(struct bench *b, struct item *i)
     }
 }
 
+static void count_result(struct bench *b, struct item *i);
+
 static void on_written(struct mbox *m, void *raw)
 {
     struct bench *b = m->arg;
@@ -164,10 +172,14 @@ static void on_written(struct mbox *m, void *raw)
         f->handle = msg->file;
         struct list *node;
         while ((node = list_pop_front(&f->waiting)) != NULL) {
-            write_item(b, LIST_ENTRY(node, struct item, node), f);
+            write_item(b, LIST_ENTRY(node, struct item, node), f->handle);
         }
     } else {
-        item_over(b, LIST_ENTRY(msg, struct item, write));
+        struct item *i = LIST_ENTRY(msg, struct item, write);
+        if (i->file != NULL) {
+            count_result(b, i);
+        }
+        item_over(b, i);
     }
 }
 
@@ -185,7 +197,7 @@ static void on_event(struct bench *b, struct nntp_event *e)
     mem_free(e);
 }
 
-static void on_fetch(struct bench *b, struct item *i)
+static void count_result(struct bench *b, struct item *i)
 {
     struct nntp_fetch *f = &i->fetch;
     b->results_seen[f->result]++;
@@ -194,8 +206,16 @@ static void on_fetch(struct bench *b, struct item *i)
     b->credit[i->worker] = f->credit;
     unsigned depth = f->credit / b->server.connections - 1;
     b->depth_most = depth > b->depth_most ? depth : b->depth_most;
+    if (f->result == NNTP_FOUND) {
+        b->bytes += f->header.end - f->header.begin;
+    }
+}
+
+static void on_fetch(struct bench *b, struct item *i)
+{
+    struct nntp_fetch *f = &i->fetch;
+    count_result(b, i);
     if (f->buf != NULL) {
-        b->bytes += f->buf->len;
         take_data(b, i);
         give_work(b);
         return;
@@ -221,6 +241,15 @@ static void on_result(struct mbox *m, void *raw)
 static void deliver_result(void *arg, struct nntp_msg *msg)
 {
     struct bench *b = arg;
+    if (msg->kind == NNTP_MSG_FETCH) {
+        struct nntp_fetch *f = LIST_ENTRY(msg, struct nntp_fetch, msg);
+        struct item *i = LIST_ENTRY(f, struct item, fetch);
+        if (f->result == NNTP_FOUND && i->file != NULL) {
+            write_item(b, i, i->file);
+            return;
+        }
+        i->file = NULL;
+    }
     PRE(mbox_post(&b->results, msg) == 0);
 }
 

@@ -4,6 +4,10 @@
  * struct, so asking costs no allocation and the number of them in circulation is the sender's credit. Only `struct
  * nntp_event` begins in the pool; whoever gets one frees it with mem_free().
  *
+ * Two habits make this cheap. Give fetches in batches (top up when a quarter of the credit is free): every wake-up of a
+ * busy pool costs it a turn. And where the file is known already, let `deliver` post the data to the disk directly and
+ * hear of the article when it is written: bench/fetch.c does both, and together they saved a sixth of all CPU time.
+ *
  * The pool carries out; policy is the asker's: which server is asked next, how long one is left alone after trouble,
  * how many connections it gets. A fetch that is given for a server is the permission to connect to it. */
 #ifndef NNTP_MSG_H
