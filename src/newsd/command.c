@@ -130,7 +130,9 @@ static void do_quit(struct newsd_session *s, const char *cmd, char *args)
 {
     (void)args;
     answer(s, cmd, "205 bye");
-    session_last(s)->last = true;
+    if (!s->ended) { /* else there was no memory for the reply */
+        session_last(s)->last = true;
+    }
 }
 
 static void do_authinfo(struct newsd_session *s, const char *cmd, char *args)

@@ -5,22 +5,6 @@
 #include "base/mem.h"
 #include "newsd/session.h"
 
-enum { FILLER = 128 * 512 };
-
-/* An endless line has no line end, an endless body has lines but no dot. */
-static const uint8_t *filler(bool lines)
-{
-    static uint8_t line[FILLER], body[FILLER];
-    if (line[0] == 0) { /* the server's thread only */
-        memset(line, '0', sizeof(line));
-        memset(body, '0', sizeof(body));
-        for (size_t i = 126; i < sizeof(body); i += 128) {
-            memcpy(body + i, "\r\n", 2);
-        }
-    }
-    return lines ? body : line;
-}
-
 static void add(struct newsd_sending *x, const void *p, size_t len)
 {
     if (len > 0) {
@@ -190,8 +174,9 @@ static void add_article(struct newsd_session *s, struct newsd_reply *r)
 }
 
 /* What was built so far ends at the place, and the filler follows. */
-static void make_endless(struct newsd_sending *x, const struct newsd_rule *r)
+static void make_endless(struct newsd_session *s, const struct newsd_rule *r)
 {
+    struct newsd_sending *x = &s->sending;
     uint64_t left = script_place(&r->endless_at, x->total);
     x->total = left;
     for (unsigned i = 0; i < x->count; i++) {
@@ -202,8 +187,9 @@ static void make_endless(struct newsd_sending *x, const struct newsd_rule *r)
         }
         left -= x->segments[i].len;
     }
-    x->segments[x->count].p = filler(r->content & FAULT_ENDLESS_BODY);
-    x->segments[x->count++].len = FILLER;
+    x->segments[x->count].p =
+        r->content & FAULT_ENDLESS_BODY ? s->server->endless_body : s->server->endless_line;
+    x->segments[x->count++].len = ENDLESS_BYTES;
     x->endless = true;
 }
 
@@ -244,7 +230,7 @@ void sending_begin(struct newsd_session *s, struct newsd_reply *r)
         return;
     }
     if (rule->content & (FAULT_ENDLESS_LINE | FAULT_ENDLESS_BODY)) {
-        make_endless(x, rule);
+        make_endless(s, rule);
     } else {
         add(x, rule->behind.p, rule->behind.len);
     }

@@ -48,7 +48,8 @@ static void on_rate(uv_timer_t *h)
 
 static void on_accept(struct net_listen *l, int fd, const char *peer)
 {
-    session_open(l->owner, fd, peer);
+    (void)peer;
+    session_open(l->owner, fd);
 }
 
 static const struct net_listen_type listen_type = {.accept = on_accept};
@@ -170,6 +171,21 @@ static int read_script(struct newsd_server *v, const struct newsd_options *o, st
     return rv;
 }
 
+static int make_endless(struct newsd_server *v, struct err *e)
+{
+    v->endless_line = mem_alloc(ENDLESS_BYTES);
+    v->endless_body = mem_alloc(ENDLESS_BYTES);
+    if (v->endless_line == NULL || v->endless_body == NULL) {
+        return err_sys(e, UV_ENOMEM, "newsd");
+    }
+    memset(v->endless_line, '0', ENDLESS_BYTES);
+    memset(v->endless_body, '0', ENDLESS_BYTES);
+    for (size_t i = 126; i < ENDLESS_BYTES; i += 128) {
+        memcpy(v->endless_body + i, "\r\n", 2);
+    }
+    return 0;
+}
+
 /* Everything but the thread. */
 static int prepare(struct newsd *n, const struct newsd_options *o, struct err *e)
 {
@@ -189,7 +205,10 @@ static int prepare(struct newsd *n, const struct newsd_options *o, struct err *e
         (v->user == NULL && o->user != NULL)) {
         return err_sys(e, UV_ENOMEM, "newsd");
     }
-    int rv = read_script(v, o, e);
+    int rv = make_endless(v, e);
+    if (rv == 0) {
+        rv = read_script(v, o, e);
+    }
     if (rv == 0) {
         rv = open_tls(v, o, e);
     }
@@ -215,6 +234,8 @@ static void free_all(struct newsd *n)
     if (v->dirfd >= 0) {
         close(v->dirfd);
     }
+    mem_free(v->endless_line);
+    mem_free(v->endless_body);
     mem_free(v->user);
     mem_free(v->pass);
     mem_free(v->group);

@@ -435,7 +435,7 @@ static bool connect_phase(struct newsd_session *s, int fd, const struct newsd_ru
     }
 }
 
-void session_open(struct newsd_server *v, int fd, const char *peer)
+void session_open(struct newsd_server *v, int fd)
 {
     struct newsd_session *s = mem_zalloc(1, sizeof(*s));
     if (s == NULL) {
@@ -447,7 +447,6 @@ void session_open(struct newsd_server *v, int fd, const char *peer)
     s->current = CATALOG_NONE;
     s->authed = v->user == NULL;
     s->sending.lent.slot = CATALOG_NONE;
-    snprintf(s->peer, sizeof(s->peer), "%s", peer);
     list_init(&s->node);
     list_init(&s->replies);
     list_init(&s->rate_node);

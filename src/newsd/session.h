@@ -19,6 +19,7 @@ enum {
     LINE_MAX_BYTES = 2048, /* RFC 3977 3.1 says 512; long message-ids and passwords are met */
     REPLIES_MAX = 4096,    /* commands ahead of their replies; then we stop reading */
     SEGMENTS_MAX = 10,
+    ENDLESS_BYTES = 128 * 512, /* what is repeated for ever: whole lines */
 };
 
 enum newsd_want { WANT_TEXT, WANT_HEAD, WANT_BODY, WANT_ARTICLE };
@@ -60,7 +61,6 @@ struct newsd_session {
     uv_timer_t timer; /* the next reply is due, or the next drop falls */
     unsigned handles; /* stream and timer, until both are closed */
     uint64_t number;  /* from 1 */
-    char peer[NET_PEER_MAX];
     struct list replies;
     unsigned replies_len;
     struct newsd_sending sending;
@@ -102,13 +102,14 @@ struct newsd_server {
     uv_timer_t rate_timer;
     struct list rate_waiting;
     struct newsd_counters count;
-    bool listening, stopping;
+    uint8_t *endless_line; /* no line end in it */
+    uint8_t *endless_body; /* lines, none of them a dot */
 };
 
 /* ---- session.c ---- */
 
 /* Takes the descriptor over, also on failure. */
-void session_open(struct newsd_server *v, int fd, const char *peer);
+void session_open(struct newsd_server *v, int fd);
 void session_close(struct newsd_session *s);
 /* Sends what is due. */
 void session_pump(struct newsd_session *s);
