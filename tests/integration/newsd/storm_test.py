@@ -48,7 +48,7 @@ def storm(r, port, tls, ids):
         sock = socket.create_connection(("127.0.0.1", port), 5)
         sock.settimeout(0.02)
         if tls is not None and r.random() < 0.9:
-            sock.settimeout(2)
+            sock.settimeout(0.3)
             sock = tls.wrap_socket(sock, server_hostname="localhost")
             sock.settimeout(0.02)
         data = b"".join(words(r, ids) for _ in range(r.randrange(40)))
@@ -74,7 +74,7 @@ def check(port, tls, ids, data):
     """A client that behaves gets its article; the storm's rules may hit it, so it asks until it is served."""
     for _ in range(400):
         try:
-            with Connection(port, tls, timeout=2) as c:
+            with Connection(port, tls, timeout=1) as c:
                 c.limit = 10 * ARTICLE
                 n = random.Random(port).randrange(len(ids))
                 status, body = c.body(ids[n])
