@@ -66,7 +66,8 @@ struct bench {
     char trouble[NNTP_TEXT_MAX];
     atomic_uint allocations;
     unsigned allocations_at_half;
-    unsigned boxes_closed;
+    uint64_t quarter_ns, three_quarters_ns;       /* when so many articles were here */
+    uint64_t quarter_bytes, three_quarters_bytes; /* and their bytes */
 };
 
 static int count_allocation(size_t size, void *arg)
@@ -112,6 +113,14 @@ static void item_over(struct bench *b, struct item *i)
     b->over++;
     if (b->over == b->nzb.count / 2) {
         b->allocations_at_half = atomic_load(&b->allocations);
+    }
+    if (b->over == b->nzb.count / 4) {
+        b->quarter_ns = uv_hrtime();
+        b->quarter_bytes = b->wire_bytes;
+    }
+    if (b->over == b->nzb.count / 4 * 3) {
+        b->three_quarters_ns = uv_hrtime();
+        b->three_quarters_bytes = b->wire_bytes;
     }
     if (b->over == b->nzb.count) {
         stop_all(b);
@@ -338,12 +347,15 @@ static void report(struct bench *b, uint64_t began, const struct rusage *before)
         "%" PRIu64 ",\"wire_bytes\":%" PRIu64
         ",\"wall_s\":%.3f,\"user_s\":%.3f,\"sys_s\":%.3f,\"cpu_s_per_gb\":%.3f,\"mb_per_s\":%.1f,"
         "\"peak_rss_kb\":%ld,\"buf_peak_kb\":%zu,\"ups\":%u,\"depth\":%u,"
-        "\"allocations_2nd_half\":%u,\"trouble\":\"%s\"}\n",
+        "\"allocations_2nd_half\":%u,\"steady_mb_per_s\":%.2f,\"trouble\":\"%s\"}\n",
         b->nzb.count, b->results_seen[NNTP_FOUND], b->results_seen[NNTP_DAMAGED],
         b->results_seen[NNTP_MISSING], b->results_seen[NNTP_FAILED], b->bytes, b->wire_bytes, wall,
         user, sys, (user + sys) / ((double)b->wire_bytes / 1e9), (double)b->wire_bytes / 1e6 / wall,
         now.ru_maxrss, bufs.peak_bytes / 1024, b->ups, b->depth_most,
-        atomic_load(&b->allocations) - b->allocations_at_half, b->trouble);
+        atomic_load(&b->allocations) - b->allocations_at_half,
+        (double)(b->three_quarters_bytes - b->quarter_bytes) * 1e3 /
+            (double)(b->three_quarters_ns - b->quarter_ns),
+        b->trouble);
 }
 
 enum opt {

@@ -179,7 +179,8 @@ static bool id_in_step(struct nntp_conn *c)
 
 void nntp_conn_on_body(struct nntp_conn *c)
 {
-    if (c->reply.code == 222) {
+    if (c->reply.code == 222 ||
+        c->reply.code == 220) { /* 220: headers in front, which do no harm */
         if (!id_in_step(c)) {
             nntp_conn_die_reply(c, NNTP_TROUBLE_DESYNC);
             return;

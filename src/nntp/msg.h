@@ -13,6 +13,7 @@
 #ifndef NNTP_MSG_H
 #define NNTP_MSG_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -122,6 +123,10 @@ struct nntp_fetch {
     uint64_t wire_bytes;       /* of the reply, as NNTP bytes */
     uint32_t
         credit; /* how many fetches this pool would like to hold for this server, from now on */
+
+    /* When (uv_hrtime() in ms) bytes last arrived on the connection it is under way on, or, while it waits, on any of
+     * its server: the asker may look at it at any time. A few hundred ms old. */
+    atomic_uint_fast64_t alive_ms;
 
     /* Private to the pool. */
     struct list node;

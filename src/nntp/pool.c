@@ -266,11 +266,13 @@ static void on_room(struct nntp_conn *c)
     }
 }
 
-static void count_bytes(struct nntp_pool *p, struct pconn *pc)
+/* True: bytes arrived since the last look. */
+static bool count_bytes(struct nntp_pool *p, struct pconn *pc)
 {
-    uint64_t seen = pc->conn.stream.bytes_in;
-    atomic_fetch_add_explicit(&p->bytes_in, seen - pc->seen_bytes, memory_order_relaxed);
-    pc->seen_bytes = seen;
+    uint64_t more = pc->conn.stream.bytes_in - pc->seen_bytes;
+    atomic_fetch_add_explicit(&p->bytes_in, more, memory_order_relaxed);
+    pc->seen_bytes += more;
+    return more > 0;
 }
 
 static void close_rest(struct nntp_pool *p);
@@ -352,9 +354,24 @@ static void open_conns(struct nntp_pool *p, struct slot *s)
 
 /* ---- messages ---- */
 
+static uint64_t mono_ms(void)
+{
+    return uv_hrtime() / 1000000;
+}
+
+static void mark_alive(struct list *fetches)
+{
+    uint64_t now = mono_ms();
+    LIST_FOREACH (node, fetches) {
+        struct nntp_fetch *f = LIST_ENTRY(node, struct nntp_fetch, node);
+        atomic_store_explicit(&f->alive_ms, now, memory_order_relaxed);
+    }
+}
+
 static void take_fetch(struct nntp_pool *p, struct nntp_fetch *f)
 {
     atomic_fetch_add_explicit(&p->fetches, 1, memory_order_relaxed);
+    atomic_store_explicit(&f->alive_ms, mono_ms(), memory_order_relaxed);
     f->cancelled = false;
     f->wire_bytes = 0;
     f->format = YENC_FORMAT_NONE;
@@ -511,11 +528,18 @@ static void on_tick(uv_timer_t *t)
     struct nntp_pool *p = t->data;
     LIST_FOREACH_SAFE (slot_node, &p->slots) {
         struct slot *s = LIST_ENTRY(slot_node, struct slot, node);
+        bool alive = false;
         s->conn_count++; /* keeps it while its connections are looked at */
         LIST_FOREACH_SAFE (node, &s->conns) {
             struct pconn *pc = LIST_ENTRY(node, struct pconn, node);
-            count_bytes(p, pc);
+            if (count_bytes(p, pc)) {
+                mark_alive(&pc->conn.fetches);
+                alive = true;
+            }
             nntp_conn_tick(&pc->conn);
+        }
+        if (alive) {
+            mark_alive(&s->queue);
         }
         s->conn_count--;
         if (s->gone && s->conn_count == 0) {

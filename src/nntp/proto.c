@@ -36,15 +36,16 @@ static enum nntp_reply_state parse_line(struct nntp_reply *r)
         }
     }
     if (n < 3 || !is_digit(l[0]) || !is_digit(l[1]) || !is_digit(l[2]) || l[0] < '1' ||
-        l[0] > '5' || (n > 3 && l[3] != ' ')) {
+        l[0] > '5' || (n > 3 && l[3] != ' ' && l[3] != ',')) { /* "222, 0 <id>": nzbget's nserv */
         r->code = 0;
         r->text = l;
         r->text_len = n;
         return NNTP_REPLY_BAD;
     }
     r->code = (l[0] - '0') * 100 + (l[1] - '0') * 10 + (l[2] - '0');
-    r->text = n > 3 ? l + 4 : l + 3;
-    r->text_len = n > 3 ? n - 4 : 0;
+    size_t skip = n > 4 && l[3] == ',' && l[4] == ' ' ? 5 : n > 3 ? 4 : 3;
+    r->text = l + skip;
+    r->text_len = n - skip;
     return NNTP_REPLY_LINE;
 }
 

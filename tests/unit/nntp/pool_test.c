@@ -143,7 +143,9 @@ static void test_articles_allocate_nothing(void)
         a.servers[0].connections = 2;
         use_ca(&a.servers[0]);
         asker_start(&a);
-        TEST_ASSERT_EQUAL_UINT(PEER_ARTICLES, asker_run(&a, list, PEER_ARTICLES));
+        while (nntp_pool_counters(a.pool).connections_up < 2) {
+            TEST_ASSERT_EQUAL_UINT(PEER_ARTICLES, asker_run(&a, list, PEER_ARTICLES));
+        }
         struct buf *all[10]; /* as many buffers as can ever be needed at a time are there */
         for (unsigned i = 0; i < 10; i++) {
             all[i] = buf_take(&a.bufs, PEER_PART, NULL);
@@ -179,15 +181,18 @@ static void test_connection_limit(void)
     }
     asker_count_events(&a);
     TEST_ASSERT_EQUAL_UINT(0, a.results[NNTP_FAILED]);
-    TEST_ASSERT_EQUAL_UINT(4, a.downs[NNTP_TROUBLE_LIMIT]);
-    TEST_ASSERT_EQUAL_UINT(6, p.sessions);
+    unsigned sessions =
+        p.sessions; /* two that work, and no more than one attempt each of the others */
+    TEST_ASSERT_LESS_OR_EQUAL_UINT(6, sessions);
+    TEST_ASSERT_LESS_OR_EQUAL_UINT(sessions - 2, a.downs[NNTP_TROUBLE_LIMIT]);
+    TEST_ASSERT_GREATER_OR_EQUAL_UINT(1, a.downs[NNTP_TROUBLE_LIMIT]);
     a.servers[0].connections = 1;
     asker_apply(&a);
     TEST_ASSERT_EQUAL_UINT(PEER_ARTICLES, asker_run(&a, list, PEER_ARTICLES));
     while (atomic_load(&p.open_now) > 1) {
         uv_sleep(1);
     }
-    TEST_ASSERT_EQUAL_UINT(6, p.sessions);
+    TEST_ASSERT_EQUAL_UINT(sessions, p.sessions);
     end();
 }
 

@@ -45,6 +45,7 @@ static void test_lines_that_are_none(void)
         const char *text;
     } rows[] = {{"430\r\n", NNTP_REPLY_LINE, 430, ""},
                 {"430 \r\n", NNTP_REPLY_LINE, 430, ""},
+                {"222, 0 <a>\r\n", NNTP_REPLY_LINE, 222, "0 <a>"},
                 {"200 hi\n", NNTP_REPLY_LINE, 200, "hi"},
                 {"481 \x1b[31mred\r\n", NNTP_REPLY_LINE, 481, "?[31mred"},
                 {"\r\n", NNTP_REPLY_BAD, 0, ""},
