@@ -10,5 +10,6 @@ extern const struct cli_command cmd_help;
 extern const struct cli_command cmd_yenc;
 extern const struct cli_command cmd_nzb;
 extern const struct cli_command cmd_par2;
+extern const struct cli_command cmd_newsd;
 
 #endif
