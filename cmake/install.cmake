@@ -1,1 +1,25 @@
+# What `cmake --install` and the .deb put in place. The man page and the completion are printed by the binary
+# itself, from its command table.
 install(TARGETS weir RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+
+set(generated ${PROJECT_BINARY_DIR}/generated)
+add_custom_command(OUTPUT ${generated}/weir.1 ${generated}/weir.bash
+  COMMAND weir help --man >${generated}/weir.1
+  COMMAND weir help --completion >${generated}/weir.bash
+  DEPENDS weir)
+add_custom_target(weir_texts ALL DEPENDS ${generated}/weir.1 ${generated}/weir.bash)
+install(FILES ${generated}/weir.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+install(FILES ${generated}/weir.bash RENAME weir
+  DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+install(FILES README.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+
+set(CPACK_GENERATOR DEB)
+set(CPACK_PACKAGE_NAME weir)
+set(CPACK_PACKAGE_CONTACT "Weir maintainers <maintainers@weir.invalid>")
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "${PROJECT_DESCRIPTION}")
+set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_SECTION net)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+set(CPACK_STRIP_FILES ON)
+include(CPack)

@@ -251,11 +251,11 @@ size_t name_clean(enum name_kind kind, const char *in, size_t len, char *out)
     }
     struct work w;
     translate(&w, in, len);
+    cut_to_length(&w); /* first: what is left may be nothing, or a reserved word, only now */
     if (w.len == 0) {
         memcpy(out, "unnamed", sizeof("unnamed"));
         return strlen("unnamed");
     }
-    cut_to_length(&w); /* before the guards: what is left may be a reserved word only now */
     if (strchr(".-~@", w.s[0]) != NULL) {
         w.s[0] = '_';
     } else if (is_reserved(w.s, w.len)) {

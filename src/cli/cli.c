@@ -30,7 +30,7 @@ const struct cli_command *cli_find(const struct cli_command *const *table, const
     return *table;
 }
 
-static bool asks_for_help(int argc, char **argv)
+static bool asks_for_help(int argc, const char *const *argv)
 {
     for (int i = 0; i < argc && strcmp(argv[i], "--") != 0; i++) {
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
@@ -41,7 +41,8 @@ static bool asks_for_help(int argc, char **argv)
 }
 
 /* argv[0] is a word that should be in `table`; `path` is what led here. */
-static int run_in(const struct cli_command *const *table, const char *path, int argc, char **argv)
+static int run_in(const struct cli_command *const *table, const char *path, int argc,
+                  const char *const *argv)
 {
     const struct cli_command *c = cli_find(table, argv[0]);
     if (c == NULL) {
@@ -75,13 +76,13 @@ static const struct cli_link *find_link(const char *program)
     return NULL;
 }
 
-static int run_link(const struct cli_link *l, int argc, char **argv)
+static int run_link(const struct cli_link *l, int argc, const char *const *argv)
 {
     enum { MAX = 4096 };
-    static char *words[MAX];
+    static const char *words[MAX];
     int n = 0;
     for (; l->words[n] != NULL; n++) {
-        words[n] = (char *)(uintptr_t)l->words[n];
+        words[n] = l->words[n];
     }
     if (argc - 1 > MAX - n) {
         fprintf(stderr, "%s: too many arguments\n", argv[0]);
@@ -93,7 +94,7 @@ static int run_link(const struct cli_link *l, int argc, char **argv)
     return run_in(cli_commands, "", n, words);
 }
 
-int cli_run(int argc, char **argv)
+int cli_run(int argc, const char *const *argv)
 {
     /* A closed pipe is a write error with a message, not a silent death. */
     signal(SIGPIPE, SIG_IGN);

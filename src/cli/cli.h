@@ -48,7 +48,7 @@ struct cli_link {
 };
 extern const struct cli_link cli_links[]; /* ends with an all-zero row */
 
-int cli_run(int argc, char **argv);
+int cli_run(int argc, const char *const *argv);
 /* The row of that name, or NULL. */
 const struct cli_command *cli_find(const struct cli_command *const *table, const char *word);
 
@@ -59,11 +59,11 @@ struct cli_args {
     char path[64];     /* "yenc decode", for messages */
     const char *value; /* of the option or argument that cli_next() just returned */
     int argc;
-    char **argv;      /* without the command's own words */
-    int at;           /* the next one to look at */
-    const char *more; /* rest of a group of letters: "-qv" */
-    int option;       /* index of the last option */
-    bool plain;       /* "--" was seen */
+    const char *const *argv; /* without the command's own words */
+    int at;                  /* the next one to look at */
+    const char *more;        /* rest of a group of letters: "-qv" */
+    int option;              /* index of the last option */
+    bool plain;              /* "--" was seen */
 };
 
 enum {

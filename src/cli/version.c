@@ -5,6 +5,7 @@
 #include <zlib.h>
 
 #include "base/cpu.h"
+#include "base/jsonw.h"
 #include "cli/cli.h"
 #include "version.h"
 
@@ -22,10 +23,22 @@ int cli_version(bool json)
         {"zlib", zlibVersion()},
         {"jansson", jansson_version_str()},
     };
-    printf(json ? "{\"version\": \"%s\"" : "weir %s\n", WEIR_VERSION);
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        printf(json ? ", \"%s\": \"%s\"" : "  %-12s %s\n", rows[i].name, rows[i].value);
+    if (json) {
+        struct jsonw j;
+        jsonw_init_file(&j, stdout);
+        jsonw_object(&j);
+        jsonw_kstr(&j, "version", WEIR_VERSION);
+        for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+            jsonw_kstr(&j, rows[i].name, rows[i].value);
+        }
+        jsonw_end(&j);
+        jsonw_finish(&j);
+        putchar('\n');
+        return CLI_OK;
     }
-    fputs(json ? "}\n" : "", stdout);
+    printf("weir %s\n", WEIR_VERSION);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        printf("  %-12s %s\n", rows[i].name, rows[i].value);
+    }
     return CLI_OK;
 }

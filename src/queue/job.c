@@ -515,9 +515,31 @@ int queue_job_attach(struct queue *q, struct queue_job *j, struct nzb *nzb, cons
     return 0;
 }
 
+void queue_file_unlease(struct queue *q, struct queue_file *f)
+{
+    if (f->leased == 0) {
+        return;
+    }
+    queue_tally_out(q, f);
+    for (uint32_t i = 0; i < f->count && f->leased > 0; i++) {
+        if (f->state[i] == QUEUE_LEASED) {
+            queue_article_set_state(f, i, QUEUE_OPEN);
+        }
+    }
+    queue_tally_in(q, f);
+    queue_file_refresh(q, f);
+    queue_file_show(q, f);
+}
+
+void queue_job_unlease(struct queue *q, struct queue_job *j)
+{
+    for (uint32_t i = 0; i < j->file_count; i++) {
+        queue_file_unlease(q, j->files[i]);
+    }
+}
+
 void queue_job_remove(struct queue *q, struct queue_job *j)
 {
-    PRE(j->leased_articles == 0);
     if (j->place == QUEUE_ACTIVE) {
         queue_order_remove(q, j);
     } else {
@@ -556,9 +578,9 @@ int queue_job_move(struct queue *q, struct queue_job *j, enum queue_state to, in
 void queue_job_place(struct queue *q, struct queue_job *j, enum queue_place place, bool top,
                      int64_t now_at)
 {
-    PRE(j->leased_articles == 0 || place == QUEUE_ACTIVE);
     bool was_active = j->place == QUEUE_ACTIVE, active = place == QUEUE_ACTIVE;
     if (was_active && !active) {
+        queue_job_unlease(q, j);
         queue_order_remove(q, j);
         queue_past_append(q, j);
         j->history_at = now_at;

@@ -70,6 +70,9 @@ void queue_job_choose_wanted(struct queue *q, struct queue_job *j);
 void queue_job_sum_posted(struct queue_job *j); /* totals that depend on the list of files only */
 int queue_job_ensure_stats(struct queue *q, struct queue_job *j);
 struct queue_server_stat *queue_job_stat(struct queue_job *j, uint32_t server_id);
+/* Leased articles are open again; the caller forgets its leases. */
+void queue_job_unlease(struct queue *q, struct queue_job *j);
+void queue_file_unlease(struct queue *q, struct queue_file *f);
 int queue_params_set(struct queue_params *p, const char *name, const char *value);
 void queue_params_free(struct queue_params *p);
 

@@ -89,6 +89,7 @@ struct queue_file {
     uint32_t open, leased, waiting, done, failed;
     uint32_t blocks;       /* PAR2 volume: recovery blocks; 0 unknown */
     uint32_t in_retention; /* bit per server slot: may have it by its age */
+    uint32_t mark;         /* scratch of edit.c: the last batch that named it */
     uint8_t kind;          /* enum nzb_kind; may change when the content says so */
     bool paused;           /* by the user */
     bool wanted;           /* false: a PAR2 volume nobody has asked for yet */
@@ -348,6 +349,8 @@ struct queue_job {
     char *shed; /* progress of a past job whose articles were freed, as it is saved; NULL: none */
 
     struct queue_watch watch;
+    uint8_t reload; /* enum queue_reload: what queue_job_reload() makes of it */
+    uint32_t mark;  /* scratch of edit.c: the last batch that named it */
 };
 
 /* ---- the queue ---- */
@@ -390,6 +393,7 @@ struct queue {
         uint32_t all, firm;
     } levels[QUEUE_SERVERS_MAX]; /* server bits, lowest level first */
     struct bitset *ready;        /* per lane: jobs with something to pick, by rank */
+    uint32_t batch;              /* number of the last edit */
     bool adding;                 /* between queue_add_begin and _end */
     uint64_t generation;         /* of the last snapshot made (state.h) */
     struct queue_waits *waits;
@@ -437,7 +441,7 @@ void queue_add_end(struct queue *q);
 /* The URL was fetched: same id, same place in the queue, parameters kept. The job must have no files. */
 int queue_job_attach(struct queue *q, struct queue_job *j, struct nzb *nzb, const char *stored_nzb,
                      struct err *e);
-/* Gone for good, with everything in it. Leases on its articles must have been dropped. */
+/* Gone for good, with everything in it. The caller forgets the leases it has on it. */
 void queue_job_remove(struct queue *q, struct queue_job *j);
 
 /* ---- lifecycle and holds ---- */
@@ -447,16 +451,22 @@ void queue_job_remove(struct queue *q, struct queue_job *j);
 int queue_job_move(struct queue *q, struct queue_job *j, enum queue_state to, int64_t now_at,
                    struct err *e);
 /* Puts a job into history (HISTORY or HIDDEN) or back (ACTIVE, at the top when `top`). Its counters and parameters
- * stay; its article arrays are freed by queue_job_shed(). Leases must have been dropped. */
+ * stay; its article arrays are freed by queue_job_shed(). Articles still leased are taken back: the caller forgets
+ * its leases on them (and does not return them). */
 void queue_job_place(struct queue *q, struct queue_job *j, enum queue_place place, bool top,
                      int64_t now_at);
 /* Frees the articles of a past job. Its progress is kept in its saved form, a few bytes per article, so that it can
  * come back through its stored NZBs (queue_job_reload). -ENOMEM: nothing happened. */
 int queue_job_shed(struct queue *q, struct queue_job *j);
-/* Gives a shed job its articles and progress back. `nzbs`: one for each of its sources, in their order; taken on
- * success. ERR_CONFLICT when one has not the layout it had: then only `fresh` (all articles open) works. */
-int queue_job_reload(struct queue *q, struct queue_job *j, struct nzb *const *nzbs, bool fresh,
-                     struct err *e);
+/* Gives a shed job its articles back, and of its progress what job->reload says. `nzbs`: one for each of its sources,
+ * in their order; taken on success. ERR_CONFLICT when one has not the layout it had: then only QUEUE_RELOAD_FRESH
+ * works. */
+enum queue_reload {
+    QUEUE_RELOAD_AS_WAS,
+    QUEUE_RELOAD_RETRY_FAILED, /* failed articles are open again */
+    QUEUE_RELOAD_FRESH,        /* everything is */
+};
+int queue_job_reload(struct queue *q, struct queue_job *j, struct nzb *const *nzbs, struct err *e);
 /* Does a job still need this stored NZB? When not: queue_nzb_forget(). */
 bool queue_nzb_in_use(const struct queue *q, const char *stored);
 

@@ -1,0 +1,59 @@
+#!/usr/bin/env bash
+# Cuts the power under a program that saves, and looks at what is left.   powercut.sh CUTS PROGRAM [OPTION...]
+#
+# The disk is an ext4 image on a loop device; the cut is ext4's own shutdown, which forgets what was not flushed.
+# noauto_da_alloc matters: the usual mount option hides a missing fsync in front of a rename.
+#   PROGRAM OPTION... save DIR     saves below DIR for ever and prints one line per acknowledged save
+#   PROGRAM OPTION... check DIR    gets the last such line on stdin; 0: DIR holds that save or a later one, whole
+# Needs root and loop devices; exits 77 with the reason where it cannot have them.
+set -euo pipefail
+cuts=$1
+shift
+program=("$@")
+
+skip() { echo "SKIPPED: $1" >&2; exit 77; }
+[ "$(id -u)" -eq 0 ] || skip "cutting the power of a loop device needs root"
+
+work=$(mktemp -d)
+mounted=
+cleanup() {
+    [ -z "${saver:-}" ] || kill -9 "$saver" 2>/dev/null || true
+    [ -z "$mounted" ] || umount "$work/mnt" 2>/dev/null || umount -l "$work/mnt" || true
+    rm -rf "$work"
+}
+trap cleanup EXIT
+mkdir "$work/mnt"
+truncate -s 64M "$work/image"
+mkfs.ext4 -q "$work/image"
+mount_it() {
+    mount -o loop,noauto_da_alloc "$work/image" "$work/mnt" && mounted=1
+}
+mount_it 2>"$work/why" || skip "no loop mount here: $(cat "$work/why")"
+
+for ((cut = 1; cut <= cuts; cut++)); do
+    mkdir -p "$work/mnt/dir"
+    sync -f "$work/mnt"
+    : >"$work/acks"
+    "${program[@]}" save "$work/mnt/dir" >"$work/acks" 2>"$work/errors" &
+    saver=$!
+    sleep "0.$((RANDOM % 40 + 10))"
+    # EXT4_IOC_SHUTDOWN, flag 2: nothing more is flushed, not even the journal.
+    python3 - "$work/mnt" <<'PY'
+import fcntl, os, struct, sys
+fd = os.open(sys.argv[1], os.O_RDONLY)
+fcntl.ioctl(fd, 0x8004587D, struct.pack("I", 2))
+PY
+    wait "$saver" 2>/dev/null || true # the disk is gone: its next save fails, and it says so and ends
+    saver=
+    umount "$work/mnt"
+    mounted=
+    mount_it
+    last=$(tail -n 1 "$work/acks")
+    if ! echo "$last" | "${program[@]}" check "$work/mnt/dir"; then
+        echo "cut $cut of $cuts: acknowledged: '$last' ($(wc -l <"$work/acks") saves); left behind:" >&2
+        ls -l "$work/mnt/dir" >&2
+        exit 1
+    fi
+    total=$((${total:-0} + $(wc -l <"$work/acks")))
+done
+echo "$cuts power cuts, $total acknowledged saves, none lost"
