@@ -281,8 +281,8 @@ static int carry_out(struct disk *d, struct disk_msg *m)
     case DISK_SAVE:
         return do_save(d, (struct disk_save *)m);
     case DISK_NZB_STORE:
-        return queue_nzb_store(d->o.fs, d->o.state, nzb->job_id, nzb->bytes, nzb->len, nzb->stored,
-                               m->err);
+        return queue_nzb_store(d->o.fs, d->o.state, nzb->job_id, nzb->filename, nzb->bytes,
+                               nzb->len, nzb->stored, m->err);
     case DISK_NZB_LOAD:
         return queue_nzb_load(d->o.fs, d->o.state, nzb->stored, nzb->filename, &nzb->nzb, m->err);
     case DISK_NZB_FORGET:

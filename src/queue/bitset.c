@@ -83,6 +83,9 @@ uint32_t bitset_next(const struct bitset *b, uint32_t from)
             return BITSET_NONE;
         }
         uint64_t rest = level[at / 64] & (UINT64_MAX << (at % 64));
+        if (rest == 0 && n == 1) {
+            return BITSET_NONE; /* there is no level above */
+        }
         if (rest == 0) {
             at = at / 64 + 1;
             continue;

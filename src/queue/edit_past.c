@@ -96,14 +96,12 @@ static struct queue_job *successor(struct edit *x, struct queue_job *old)
             j->sources[s].layout = old->sources[s].layout;
         }
     }
-    if (whole && old->shed != NULL) {
-        j->shed = mem_strdup(old->shed);
-        whole = j->shed != NULL;
-    }
     if (!whole) {
         queue_job_remove(x->q, j);
         return NULL;
     }
+    j->shed = old->shed; /* it has the files now: their ids are the names of what is on disk */
+    old->shed = NULL;
     memcpy(j->key, old->key, sizeof(j->key));
     j->attempt = old->attempt + 1;
     j->added_files = old->added_files;

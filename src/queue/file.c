@@ -318,22 +318,40 @@ void queue_job_show(struct queue *q, struct queue_job *j)
 
 /* ---- facts that others find out ---- */
 
-const char *queue_message_id(const struct queue_file *f, uint32_t index)
+/* The first fallback of the article, and how many it has. */
+static uint32_t fallbacks_of(const struct queue_file *f, uint32_t index, uint32_t *count)
 {
-    uint32_t article = f->posted->first + index, which = f->tries[index] >> 9;
-    if (which == 0) {
-        return nzb_id(f->nzb, article);
-    }
-    uint32_t low = 0, high = f->nzb->fallback_count; /* the first entry of this article */
+    const struct nzb *n = f->nzb;
+    uint32_t article = f->posted->first + index, low = 0, high = n->fallback_count;
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
-        if (f->nzb->fallbacks[middle].article < article) {
+        if (n->fallbacks[middle].article < article) {
             low = middle + 1;
         } else {
             high = middle;
         }
     }
-    return f->nzb->ids + f->nzb->fallbacks[low + which - 1].id_at;
+    *count = 0;
+    while (low + *count < n->fallback_count && n->fallbacks[low + *count].article == article) {
+        ++*count;
+    }
+    return low;
+}
+
+uint32_t queue_fallback_count(const struct queue_file *f, uint32_t index)
+{
+    uint32_t count;
+    (void)fallbacks_of(f, index, &count);
+    return count;
+}
+
+const char *queue_message_id(const struct queue_file *f, uint32_t index)
+{
+    uint32_t which = f->tries[index] >> QUEUE_FALLBACK_SHIFT, count;
+    if (which == 0) {
+        return nzb_id(f->nzb, f->posted->first + index);
+    }
+    return f->nzb->ids + f->nzb->fallbacks[fallbacks_of(f, index, &count) + which - 1].id_at;
 }
 
 int queue_file_identify(struct queue *q, struct queue_file *f, const char *name, enum nzb_kind kind,

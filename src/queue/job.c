@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/name.h"
 #include "queue/model.h"
+#include "queue/pick.h"
 
 /* ---- lifecycle ----
  *
@@ -162,7 +163,7 @@ struct queue_job *queue_job_alloc(struct queue *q)
     return j;
 }
 
-static void free_files(struct queue *q, struct queue_job *j)
+void queue_job_free_files(struct queue *q, struct queue_job *j)
 {
     for (uint32_t i = 0; i < j->file_count; i++) {
         queue_file_free(q, j->files[i]);
@@ -185,7 +186,7 @@ void queue_job_free(struct queue *q, struct queue_job *j)
     }
     char **fields[8];
     text_fields(j, fields);
-    free_files(q, j);
+    queue_job_free_files(q, j);
     for (size_t i = 0; i < 8; i++) {
         mem_free(*fields[i]);
     }
@@ -501,7 +502,7 @@ int queue_job_attach(struct queue *q, struct queue_job *j, struct nzb *nzb, cons
     j->place = QUEUE_HISTORY; /* as in queue_add: shown when whole */
     int rc = fill_job(q, j, nzb, stored_nzb, j->created_at);
     if (rc != 0) {
-        free_files(q, j);
+        queue_job_free_files(q, j);
         while (j->source_count > 0) {
             mem_free(j->sources[--j->source_count].stored);
         }
@@ -581,6 +582,9 @@ void queue_job_place(struct queue *q, struct queue_job *j, enum queue_place plac
     bool was_active = j->place == QUEUE_ACTIVE, active = place == QUEUE_ACTIVE;
     if (was_active && !active) {
         queue_job_unlease(q, j);
+        if (j->waiting_articles > 0) {
+            queue_wake_job(q, j);
+        }
         queue_order_remove(q, j);
         queue_past_append(q, j);
         j->history_at = now_at;

@@ -27,6 +27,14 @@ size_t queue_cells_bytes(uint32_t count, unsigned servers);
 void queue_file_take_cells(struct queue_file *f, struct queue_cells *c, unsigned servers,
                            const int *from);
 
+/* tries[i]: attempts in bits 0-5, grace rounds in 6-8, number of the fallback id in 9-15. */
+enum { QUEUE_GRACE_SHIFT = 6, QUEUE_FALLBACK_SHIFT = 9 };
+_Static_assert(QUEUE_ATTEMPTS_MAX < 1 << QUEUE_GRACE_SHIFT, "attempts fit");
+_Static_assert(QUEUE_GRACE_MAX < 1 << (QUEUE_FALLBACK_SHIFT - QUEUE_GRACE_SHIFT),
+               "grace rounds fit");
+_Static_assert(QUEUE_FALLBACK_MAX < 1 << (16 - QUEUE_FALLBACK_SHIFT), "fallbacks fit");
+uint32_t queue_fallback_count(const struct queue_file *f, uint32_t index);
+
 /* One bit of article state or trial, without counters or lanes. */
 void queue_article_set_state(struct queue_file *f, uint32_t index, enum queue_article_state to);
 void queue_article_set_tried(struct queue_file *f, uint32_t index, unsigned server,
@@ -61,6 +69,7 @@ void queue_past_remove(struct queue *q, struct queue_job *j);
 void queue_changed(struct queue *q, struct queue_job *j); /* row_version and changes */
 struct queue_job *queue_job_alloc(struct queue *q);       /* empty, texts "", no id */
 void queue_job_free(struct queue *q, struct queue_job *j);
+void queue_job_free_files(struct queue *q, struct queue_job *j);
 int queue_job_add_source(struct queue_job *j, struct nzb *nzb, const char *stored);
 /* Positions and lanes after the file list changed. -ENOMEM only when it grew. */
 int queue_job_files_changed(struct queue *q, struct queue_job *j);

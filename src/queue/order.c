@@ -64,6 +64,9 @@ static uint32_t run_key(const struct queue_job *j)
 static void sort_run(struct queue *q)
 {
     uint32_t differ = 0, n = q->active_count;
+    if (n == 0) {
+        return;
+    }
     memcpy(q->run, q->order, n * sizeof(struct queue_job *));
     for (uint32_t i = 1; i < n; i++) {
         differ |= run_key(q->run[i]) ^ run_key(q->run[0]);

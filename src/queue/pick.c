@@ -4,12 +4,6 @@
 #include "base/check.h"
 #include "queue/model.h"
 
-/* tries[i]: attempts in bits 0-5, grace rounds in 6-8, number of the fallback id in 9-15. */
-enum { GRACE_SHIFT = 6, FALLBACK_SHIFT = 9 };
-_Static_assert(QUEUE_ATTEMPTS_MAX < 1 << GRACE_SHIFT, "attempts fit");
-_Static_assert(QUEUE_GRACE_MAX < 1 << (FALLBACK_SHIFT - GRACE_SHIFT), "grace rounds fit");
-_Static_assert(QUEUE_FALLBACK_MAX < 1 << (16 - FALLBACK_SHIFT), "fallbacks fit");
-
 unsigned queue_attempts(const struct queue_file *f, uint32_t index)
 {
     return f->tries[index] & QUEUE_ATTEMPTS_MAX;
@@ -17,7 +11,7 @@ unsigned queue_attempts(const struct queue_file *f, uint32_t index)
 
 unsigned queue_grace(const struct queue_file *f, uint32_t index)
 {
-    return f->tries[index] >> GRACE_SHIFT & QUEUE_GRACE_MAX;
+    return f->tries[index] >> QUEUE_GRACE_SHIFT & QUEUE_GRACE_MAX;
 }
 
 /* ---- choosing ---- */
@@ -104,28 +98,11 @@ void queue_article_tried(struct queue *q, struct queue_ref a, unsigned lane, enu
 bool queue_article_fallback(struct queue *q, struct queue_ref a)
 {
     struct queue_file *f = leased_file(q, a);
-    uint32_t article = f->posted->first + a.index, have = 0;
-    unsigned next = (unsigned)(f->tries[a.index] >> FALLBACK_SHIFT) + 1;
-    if (f->nzb->fallback_count == 0 || next > QUEUE_FALLBACK_MAX) {
+    unsigned next = (unsigned)(f->tries[a.index] >> QUEUE_FALLBACK_SHIFT) + 1;
+    if (next > QUEUE_FALLBACK_MAX || next > queue_fallback_count(f, a.index)) {
         return false;
     }
-    uint32_t low = 0, high = f->nzb->fallback_count;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (f->nzb->fallbacks[middle].article < article) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    while (low + have < f->nzb->fallback_count &&
-           f->nzb->fallbacks[low + have].article == article) {
-        have++;
-    }
-    if (next > have) {
-        return false;
-    }
-    f->tries[a.index] = (uint16_t)(next << FALLBACK_SHIFT); /* a new id starts from nothing */
+    f->tries[a.index] = (uint16_t)(next << QUEUE_FALLBACK_SHIFT); /* a new id starts from nothing */
     queue_article_forget_tried(q, f, a.index);
     change_article(q, f, a.index, QUEUE_OPEN);
     q->changes++;

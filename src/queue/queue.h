@@ -396,6 +396,7 @@ struct queue {
     uint32_t batch;              /* number of the last edit */
     bool adding;                 /* between queue_add_begin and _end */
     uint64_t generation;         /* of the last snapshot made (state.h) */
+    uint64_t saved_generation;   /* of the last one that is on disk */
     struct queue_waits *waits;
 
     uint64_t left_bytes, forced_bytes; /* over active jobs: status.RemainingSize, ForcedSize */

@@ -1,12 +1,13 @@
 /* state.h - the queue on disk: snapshot, journal, stored NZBs. docs/STATE-FORMAT.md is the format.
  *
  *     queue.json            the last snapshot                     queue.json.prev   the one before
- *     queue.<n>.journal     articles settled since snapshot n     nzb/<name>.nzb.gz the posted NZBs
+ *     queue.<n>.journal     articles settled since snapshot n     nzb/<id>.nzb.gz   the posted NZBs
  *
  * Saving is two halves. queue_snapshot() runs on the owner's thread: it turns the queue into bytes (about 10 ms for
  * a million articles) and starts the next journal number. queue_snapshot_write() does the rest on a thread that may
  * block: checksum, tmp, fsync, rename, fsync(dir). When it succeeded the owner calls queue_snapshot_saved(); when it
- * failed nothing was lost, the old journals are still there, and the queue stays dirty.
+ * failed nothing was lost, the old journals are still there, and the queue stays dirty. Whoever writes it has synced the
+ * data of every article that was done when it was made: a snapshot never promises bytes that are not on the disk.
  *
  * The journal is only about articles: everything else is in a snapshot before it is acknowledged. A record may be
  * appended only after the data it names was synced; queue_journal_append() syncs the journal itself.
@@ -32,6 +33,7 @@ struct queue_snapshot {
     uint64_t changes; /* what the queue had seen */
     uint64_t
         generation; /* its number; articles settled from now on belong into journal `generation` */
+    uint64_t keep_from; /* journals before this one are of no use once it is written */
 };
 int queue_snapshot(struct queue *q, struct queue_snapshot *s);
 void queue_snapshot_free(struct queue_snapshot *s);
@@ -73,10 +75,11 @@ void queue_journal_close(struct queue_journal *j);
 /* ---- stored NZBs ---- */
 
 enum { QUEUE_STORED_NAME = 80 };
-/* Compresses and stores the text of an NZB (already compressed text is kept as it is), durably, under a name made
- * from `id`. `name` (QUEUE_STORED_NAME bytes) is told it. */
-int queue_nzb_store(const struct fsx *fs, int dirfd, uint32_t id, const void *bytes, size_t len,
-                    char *name, struct err *e);
+/* Compresses and stores the text of an NZB, durably, under a name made from `id` (gzip text is kept as it is). `name`
+ * (QUEUE_STORED_NAME bytes) is told it. `filename` is what the user called it: it is written into the gzip header, so
+ * that a queue rebuilt from stored NZBs has names. */
+int queue_nzb_store(const struct fsx *fs, int dirfd, uint32_t id, const char *filename,
+                    const void *bytes, size_t len, char *name, struct err *e);
 int queue_nzb_load(const struct fsx *fs, int dirfd, const char *name, const char *filename,
                    struct nzb **out, struct err *e);
 /* Removes a stored NZB that no job names any more. */
@@ -84,7 +87,7 @@ int queue_nzb_forget(const struct fsx *fs, int dirfd, const char *name, struct e
 
 /* ---- loading ---- */
 
-enum queue_source {
+enum queue_loaded {
     QUEUE_FROM_NOTHING,  /* there was no state at all: a new queue */
     QUEUE_FROM_SNAPSHOT, /* queue.json */
     QUEUE_FROM_PREVIOUS, /* queue.json was bad or missing */
@@ -92,8 +95,8 @@ enum queue_source {
 };
 typedef void (*queue_say_cb)(void *arg, const char *line);
 struct queue_load_report {
-    enum queue_source source;
-    uint64_t generation;
+    enum queue_loaded source;
+    uint64_t generation;  /* the journal to go on with */
     uint64_t replayed;    /* journal records applied */
     uint64_t journal_cut; /* bytes of journals that were not usable */
     uint32_t set_aside;   /* files renamed to name.corrupt-<time> */

@@ -133,7 +133,7 @@ int queue_article_grace(struct queue *q, struct queue_ref a, uint64_t at_ms)
     if (rc == 0) {
         queue_article_forget_tried(q, f, a.index);
         if (queue_grace(f, a.index) < QUEUE_GRACE_MAX) {
-            f->tries[a.index] = (uint16_t)(f->tries[a.index] + (1 << 6));
+            f->tries[a.index] = (uint16_t)(f->tries[a.index] + (1 << QUEUE_GRACE_SHIFT));
         }
     }
     return rc;
