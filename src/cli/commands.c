@@ -5,9 +5,13 @@
 
 const struct cli_command *const cli_commands[] = {
     &cmd_help,
+    &cmd_par2,
     NULL,
 };
 
 const struct cli_link cli_links[] = {
+    {.name = "par2", .words = {"par2"}},
+    {.name = "par2verify", .words = {"par2", "verify"}},
+    {.name = "par2repair", .words = {"par2", "repair"}},
     {.name = NULL},
 };

@@ -5,5 +5,6 @@
 #include "cli/cli.h"
 
 extern const struct cli_command cmd_help;
+extern const struct cli_command cmd_par2;
 
 #endif
