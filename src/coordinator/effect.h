@@ -105,6 +105,7 @@ struct coord_file {
     const char *dir;
     const char *name;
     uint64_t size; /* decoded; 0 unknown */
+    bool has_data; /* OPEN_FILE: parts were written before; LOST when they are not there */
 };
 
 struct coord_write {

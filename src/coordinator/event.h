@@ -27,7 +27,7 @@ struct coord_server {
     bool optional;
     bool active;
     uint8_t connections;   /* at most */
-    uint8_t depth;         /* articles under way per connection; the pool may change it (DEPTH) */
+    uint8_t depth;         /* articles under way per connection; until the pools say better (CREDIT) */
     uint64_t volume_limit; /* bytes of a block account; 0: none */
     uint64_t volume_used;  /* of it before we began */
 };
@@ -93,7 +93,7 @@ enum coord_event_type {
     COORD_EV_RESULT,     /* a lease came back: .result */
     COORD_EV_PROGRESS,   /* bytes for this lease, or its connection is known to be alive: .lease */
     COORD_EV_SERVER,     /* without a lease: logged in (OK), or why not: .server */
-    COORD_EV_DEPTH,      /* .server: articles per connection that pay off */
+    COORD_EV_CREDIT,     /* .server: how many leases its pools would like to hold */
     COORD_EV_WRITTEN,    /* disk: a WRITE ended: .disk */
     COORD_EV_CLOSED,     /* disk: a CLOSE_FILE ended: .disk */
     COORD_EV_LOST,       /* disk: what was written to a file is not there any more: .disk */
@@ -136,7 +136,9 @@ struct coord_saved {
 struct coord_nzb {
     uint32_t job_id;
     enum coord_code code;
-    struct nzb *nzb;        /* taken; LOADED and URL */
+    struct nzb *nzb;        /* URL: taken */
+    struct nzb *const *nzbs; /* LOADED: one per source of the job; taken */
+    uint32_t nzb_count;
     uint64_t data;          /* URL: its text, for STORE_NZB */
     const char *stored;     /* STORED: its name */
     const char *text;       /* what went wrong */
@@ -173,7 +175,7 @@ struct coord_event {
         struct {
             uint32_t id;
             enum coord_code code;
-            uint8_t depth;
+            uint32_t credit;
             const char *text;
         } server;
         struct coord_disk disk;

@@ -35,7 +35,7 @@ enum {
     COORD_SWEEP_MS = 15 * 1000,
     COORD_SWEEP_JOBS = 100,
     COORD_FOLD_MS = 10 * 1000,
-    COORD_RATE_MS = 100, /* how often the budget is topped up */
+    COORD_FLIGHT_MS = 5000, /* under a speed limit, so much time's worth of bytes is under way */
     COORD_KEY_SEC = 24 * 3600,
     COORD_STOP_MS = 4 * 1000, /* leases and writes may end; then the last save */
     COORD_QUICK_MS = 1000,
@@ -82,7 +82,7 @@ struct coord_server_view {
     uint32_t id;
     enum coord_server_state state;
     uint8_t connections; /* how many it may have now */
-    uint8_t depth;
+    uint32_t credit; /* leases it may hold now */
     uint32_t leases;
     uint32_t failures;                   /* in a row */
     uint64_t good, missing, bad, broken; /* articles; broken: transport */
@@ -99,6 +99,7 @@ struct coord_lease_view {
     uint32_t server_id;
     uint64_t deadline_ms;
     bool writing; /* came back good and is on its way to the disk */
+    bool gone;    /* cancelled; its slot is kept until the worker answers */
 };
 /* False: slot `i` (below coord_lease_room()) is free. */
 uint32_t coord_lease_room(const struct coord *c);
