@@ -14,8 +14,8 @@
 #include <uv.h>
 
 #include "base/clock.h"
-#include "base/fsx.h"
 #include "base/log.h"
+#include "base/mailbox.h"
 #include "base/mem.h"
 #include "base/name.h"
 #include "base/redact.h"
@@ -52,8 +52,8 @@ enum {
 
 static const struct cli_option options[] = {
     [OPT_OUT] = {"out", "DIR", "where it goes, into a directory of its own (default: here)", 'o'},
-    [OPT_SERVER] = {"server", "HOST[:PORT]", "news server; again: asked for what the ones before lack",
-                    's'},
+    [OPT_SERVER] = {"server", "HOST[:PORT]",
+                    "news server; again: asked for what the ones before lack", 's'},
     [OPT_TLS] = {"tls", NULL, "this server speaks TLS (port 563; without: 119)", 0},
     [OPT_NO_VERIFY] = {"no-verify-tls", NULL, "do not check its certificate", 0},
     [OPT_CA] = {"ca", "FILE", "certificates to trust instead of the system's", 0},
@@ -88,7 +88,6 @@ struct get {
     struct engine *engine;
     uv_loop_t loop;
     struct mbox answers; /* struct engine_ask, done */
-    bool answers_open;
     uv_timer_t timer;
     uv_signal_t signals[2];
     bool looking; /* `look` is with the engine */
@@ -98,9 +97,8 @@ struct get {
     uint32_t job_id;
     int add_code;
     char add_text[200];
-    struct get_view view; /* what the last look saw */
+    struct get_view view;   /* what the last look saw */
     uint64_t dark_since_ms; /* no server is up */
-    unsigned interrupts;
     bool ending;
     int exit_code;
 };
@@ -261,21 +259,21 @@ static int parse(struct get *g)
 
 /* ---- the NZB ---- */
 
-static int read_stdin(struct get *g, struct err *e)
+static int read_all(struct get *g, FILE *f, struct err *e)
 {
     size_t room = 0;
     for (;;) {
         if (g->text_len == room) {
             room = room > 0 ? 2 * room : 1 << 20;
-            char *more = room <= NZB_BYTES_MAX ? mem_realloc(g->text, room, 1) : NULL;
+            char *more = room <= 2 * NZB_BYTES_MAX ? mem_realloc(g->text, room, 1) : NULL;
             if (more == NULL) {
-                return err_sys(e, ERR_LIMIT, "standard input");
+                return err_sys(e, ERR_LIMIT, "read");
             }
             g->text = more;
         }
-        size_t n = fread(g->text + g->text_len, 1, room - g->text_len, stdin);
+        size_t n = fread(g->text + g->text_len, 1, room - g->text_len, f);
         if (n == 0) {
-            return 0;
+            return ferror(f) ? err_sys(e, -EIO, "read") : 0;
         }
         g->text_len += n;
     }
@@ -287,19 +285,19 @@ static int read_nzb(struct get *g)
     const char *slash = strrchr(g->nzb_path, '/');
     const char *name = slash != NULL ? slash + 1 : g->nzb_path;
     bool from_stdin = strcmp(g->nzb_path, "-") == 0;
-    int rv = from_stdin ? read_stdin(g, &e)
-                        : fsx_read_path(g->nzb_path, NZB_BYTES_MAX, &g->text, &g->text_len, &e);
+    FILE *f = from_stdin ? stdin : fopen(g->nzb_path, "rb");
+    int rv = f != NULL ? read_all(g, f, &e) : err_sys(&e, -errno, "open");
+    if (f != NULL && !from_stdin) {
+        fclose(f);
+    }
     if (rv == 0) {
         rv = nzb_parse(g->text, g->text_len, from_stdin ? NULL : name, &g->nzb, &e);
-        if (rv != 0) {
-            err_wrap(&e, rv, "%s", from_stdin ? "standard input" : g->nzb_path);
-        }
     }
     if (rv == 0 && nzb_compute_key(g->nzb) != 0) {
-        rv = err_sys(&e, -ENOMEM, "%s", g->nzb_path);
+        rv = err_sys(&e, -ENOMEM, "identity");
     }
     if (rv != 0) {
-        cli_failed(g->args, "%s", e.msg);
+        cli_failed(g->args, "%s: %s", from_stdin ? "standard input" : g->nzb_path, e.msg);
         return EXIT_BAD_NZB;
     }
     if (g->nzb->first_problem[0] != '\0') {
@@ -515,8 +513,10 @@ static int run(struct cli_args *a)
     }
     snprintf(g.state_dir, sizeof(g.state_dir), "%s/.weir", g.out);
     struct err e = {0};
-    struct log_options log = {.path = g.log, .level = g.log != NULL ? LOG_DETAIL : LOG_ERROR,
-                              .to_stderr = g.log == NULL, .clock = &clock_system};
+    struct log_options log = {.path = g.log,
+                              .level = g.log != NULL ? LOG_DETAIL : LOG_ERROR,
+                              .to_stderr = g.log == NULL,
+                              .clock = &clock_system};
     if (log_open(&log, &e) != 0) {
         rv = cli_failed(a, "%s", e.msg);
     } else {
@@ -541,12 +541,16 @@ const struct cli_command cmd_get = {
     .summary = "download what an NZB names, repair it, and end",
     .args = "FILE.nzb",
     .about =
-        "Fetches the articles that the NZB names (gzip is fine, '-' is standard input), writes the\n"
-        "files to DIR/NAME, verifies them with PAR2 and repairs what is damaged; recovery volumes are\n"
-        "fetched only as far as they are needed. Interrupted, the same command continues: what is done\n"
+        "Fetches the articles that the NZB names (gzip is fine, '-' is standard input), writes "
+        "the\n"
+        "files to DIR/NAME, verifies them with PAR2 and repairs what is damaged; recovery volumes "
+        "are\n"
+        "fetched only as far as they are needed. Interrupted, the same command continues: what is "
+        "done\n"
         "is remembered in DIR/.weir until the end.\n"
         "\n"
-        "--tls, --user, --pass, --connections and the like belong to the --server in front of them.\n"
+        "--tls, --user, --pass, --connections and the like belong to the --server in front of "
+        "them.\n"
         "\n"
         "exit status: 0 complete (repaired where that was needed), 1 failed, 2 wrong usage,\n"
         "3 not complete and not repairable, 4 the NZB cannot be read, 5 no server can be used,\n"

@@ -4,8 +4,9 @@
 #include <stddef.h>
 
 const struct cli_command *const cli_commands[] = {
-    &cmd_help,
+    &cmd_get,
     &cmd_par2,
+    &cmd_help,
     NULL,
 };
 

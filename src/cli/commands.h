@@ -4,6 +4,7 @@
 
 #include "cli/cli.h"
 
+extern const struct cli_command cmd_get;
 extern const struct cli_command cmd_help;
 extern const struct cli_command cmd_par2;
 

@@ -129,9 +129,8 @@ static void hold_words(uint32_t holds, char *out, size_t size)
 
 static unsigned percent(const struct get_view *v)
 {
-    return v->total_bytes > 0
-               ? (unsigned)(100 * (v->total_bytes - v->left_bytes) / v->total_bytes)
-               : 0;
+    return v->total_bytes > 0 ? (unsigned)(100 * (v->total_bytes - v->left_bytes) / v->total_bytes)
+                              : 0;
 }
 
 static void show_json(struct get_show *s, const struct get_view *v, struct engine_counters n)
@@ -182,8 +181,8 @@ static void show_line(struct get_show *s, const struct get_view *v, struct engin
         fprintf(stderr, "%s[%s] %3u%%  waiting (%s) %s%s", open, bar, percent(v), holds,
                 v->server_why, close);
     } else {
-        fprintf(stderr, "%s[%s] %3u%%  %s/s%s  %s to go, health %u.%u%%, %u connections%s", open, bar,
-                percent(v), size_text(s->rate, rate, sizeof(rate)), eta,
+        fprintf(stderr, "%s[%s] %3u%%  %s/s%s  %s to go, health %u.%u%%, %u connections%s", open,
+                bar, percent(v), size_text(s->rate, rate, sizeof(rate)), eta,
                 size_text(v->left_bytes, left, sizeof(left)), v->health / 10, v->health % 10,
                 n.connections, close);
     }

@@ -47,8 +47,8 @@ struct lease {
     uint16_t server;
     uint16_t next_free;
     bool writing;
-    bool damaged;   /* being written although it is not good */
-    bool gone;      /* the article is open again; only the worker's answer is awaited */
+    bool damaged;         /* being written although it is not good */
+    bool gone;            /* the article is open again; only the worker's answer is awaited */
     enum coord_code code; /* of a damaged one */
     struct queue_part part;
     uint32_t wire_bytes;
@@ -61,7 +61,7 @@ struct server {
     struct timer limit_timer; /* one connection more */
     uint8_t connections;      /* allowed now, 1..conf.connections */
     uint32_t told_credit;     /* by the pools; 0: nothing yet */
-    uint32_t leases; /* sent, not counting those being written */
+    uint32_t leases;          /* sent, not counting those being written */
     uint64_t reserved_bytes;
     uint64_t volume_bytes;  /* read by us */
     uint64_t volume_told;   /* of it in VOLUME effects */
@@ -202,9 +202,10 @@ void coord_job_timer(struct coord *c, struct queue_job *j); /* set it anew */
 int coord_leases_reserve(struct coord *c);
 void coord_fill(struct coord *c);
 struct lease *coord_lease_find(struct coord *c, uint64_t id); /* NULL: gone */
-void coord_lease_back(struct coord *c, struct lease *l); /* the worker is done; now the disk has it */
-void coord_lease_end(struct coord *c, struct lease *l);        /* the article is dealt with already */
-void coord_lease_drop(struct coord *c, struct lease *l);       /* cancelled: the article opens again */
+void coord_lease_back(struct coord *c,
+                      struct lease *l); /* the worker is done; now the disk has it */
+void coord_lease_end(struct coord *c, struct lease *l);  /* the article is dealt with already */
+void coord_lease_drop(struct coord *c, struct lease *l); /* cancelled: the article opens again */
 void coord_drop_job(struct coord *c, uint32_t job_id);
 void coord_drop_file(struct coord *c, uint32_t file_id);
 void coord_drop_all(struct coord *c);
@@ -263,7 +264,8 @@ void coord_check_health(struct coord *c, struct queue_job *j);
 void coord_check_done(struct coord *c, struct queue_job *j);
 void coord_close_file(struct coord *c, struct queue_file *f);
 void coord_recover(struct coord *c);
-void coord_forget(struct coord *c, struct queue_job *j); /* before it is freed or leaves the queue */
+void coord_forget(struct coord *c,
+                  struct queue_job *j); /* before it is freed or leaves the queue */
 void coord_delete_files(struct coord *c, const struct queue_job *j, const struct queue_file *f);
 void coord_propagation(struct coord *c, struct queue_job *j);
 void coord_remove(struct coord *c, struct queue_job *j);

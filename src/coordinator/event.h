@@ -26,8 +26,8 @@ struct coord_server {
     uint32_t retention_days;
     bool optional;
     bool active;
-    uint8_t connections;   /* at most */
-    uint8_t depth;         /* articles under way per connection; until the pools say better (CREDIT) */
+    uint8_t connections; /* at most */
+    uint8_t depth; /* articles under way per connection; until the pools say better (CREDIT) */
     uint64_t volume_limit; /* bytes of a block account; 0: none */
     uint64_t volume_used;  /* of it before we began */
 };
@@ -136,7 +136,7 @@ struct coord_saved {
 struct coord_nzb {
     uint32_t job_id;
     enum coord_code code;
-    struct nzb *nzb;        /* URL: taken */
+    struct nzb *nzb;         /* URL: taken */
     struct nzb *const *nzbs; /* LOADED: one per source of the job; taken */
     uint32_t nzb_count;
     uint64_t data;          /* URL: its text, for STORE_NZB */

@@ -241,17 +241,18 @@ static void fetch(struct coord *c, const struct queue_pick *p, unsigned lane)
         s->probe_lease = l->id;
         c->servers_changed = true; /* others need not wait for how the probe ends */
     }
-    coord_emit(c, &(struct coord_effect){
-                      .type = COORD_FX_FETCH,
-                      .fetch = {.lease = l->id,
-                                .server_id = s->conf.id,
-                                .job_id = p->job->id,
-                                .article = l->article,
-                                .message_id = p->message_id,
-                                .part_number = p->file->nzb->number[p->file->posted->first + p->index],
-                                .bytes = p->bytes,
-                                .deadline_ms = l->timer.due_ms},
-                  });
+    coord_emit(c,
+               &(struct coord_effect){
+                   .type = COORD_FX_FETCH,
+                   .fetch = {.lease = l->id,
+                             .server_id = s->conf.id,
+                             .job_id = p->job->id,
+                             .article = l->article,
+                             .message_id = p->message_id,
+                             .part_number = p->file->nzb->number[p->file->posted->first + p->index],
+                             .bytes = p->bytes,
+                             .deadline_ms = l->timer.due_ms},
+               });
 }
 
 static bool may_lease(struct coord *c, const struct server *s)

@@ -23,10 +23,11 @@ void coord_discard(struct coord *c, uint64_t data)
 
 static void journal(struct coord *c, const struct queue_file *f, uint32_t index, bool failed)
 {
-    coord_emit(c, &(struct coord_effect){
-                      .type = COORD_FX_JOURNAL,
-                      .journal = {.article = {f->id, index}, .part = f->part[index], .failed = failed},
-                  });
+    coord_emit(c,
+               &(struct coord_effect){
+                   .type = COORD_FX_JOURNAL,
+                   .journal = {.article = {f->id, index}, .part = f->part[index], .failed = failed},
+               });
 }
 
 void coord_article_settled(struct coord *c, struct queue_ref a, unsigned news)

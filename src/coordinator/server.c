@@ -113,7 +113,8 @@ void coord_server_broke(struct coord *c, struct server *s, enum coord_code code,
         rest = 0;
     }
     timer_set(&c->timers, &s->timer, c->now.mono_ms + rest);
-    move(c, s, COORD_SERVER_BACKOFF, text != NULL && text[0] != '\0' ? text : coord_error(code)->text);
+    move(c, s, COORD_SERVER_BACKOFF,
+         text != NULL && text[0] != '\0' ? text : coord_error(code)->text);
 }
 
 void coord_server_due(struct coord *c, struct server *s)

@@ -52,9 +52,9 @@ typedef void (*due_cb)(struct coord *c);
 static void core_due(struct coord *c, const struct timer *t)
 {
     static const due_cb due[CORE_TIMERS] = {
-        [CORE_SAVE] = coord_save_due,   [CORE_SWEEP] = coord_sweep,
-        [CORE_FOLD] = coord_fold_due,   [CORE_SPACE] = coord_space_due,
-        [CORE_PAUSE] = coord_pause_due, [CORE_STOP] = coord_stop_due,
+        [CORE_SAVE] = coord_save_due,         [CORE_SWEEP] = coord_sweep,
+        [CORE_FOLD] = coord_fold_due,         [CORE_SPACE] = coord_space_due,
+        [CORE_PAUSE] = coord_pause_due,       [CORE_STOP] = coord_stop_due,
         [CORE_CALENDAR] = coord_calendar_due,
     };
     due[t - c->core_timers](c);
@@ -276,7 +276,7 @@ bool coord_stopped(const struct coord *c)
 const char *coord_event_name(enum coord_event_type type)
 {
     static const char *const names[COORD_EVENTS] = {
-        "start", "tick",  "command", "result", "progress",   "server",     "credit", "written",
+        "start",  "tick", "command", "result", "progress",   "server",     "credit", "written",
         "closed", "lost", "space",   "saved",  "nzb_stored", "nzb_loaded", "url",    "post",
     };
     return (unsigned)type < COORD_EVENTS ? names[type] : "?";

@@ -82,7 +82,7 @@ struct coord_server_view {
     uint32_t id;
     enum coord_server_state state;
     uint8_t connections; /* how many it may have now */
-    uint32_t credit; /* leases it may hold now */
+    uint32_t credit;     /* leases it may hold now */
     uint32_t leases;
     uint32_t failures;                   /* in a row */
     uint64_t good, missing, bad, broken; /* articles; broken: transport */

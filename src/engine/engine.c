@@ -391,8 +391,7 @@ void engine_stop(struct engine *e)
 {
     unsigned n = atomic_fetch_add(&e->stops, 1);
     if (n < 2) {
-        e->stop_asks[n] =
-            (struct engine_ask){.command = {.op = COORD_SHUTDOWN}, .done = stop_done};
+        e->stop_asks[n] = (struct engine_ask){.command = {.op = COORD_SHUTDOWN}, .done = stop_done};
         (void)engine_ask(e, &e->stop_asks[n]); /* ERR_STOPPED: just what was wished */
     }
 }

@@ -88,7 +88,8 @@ static struct fetch_slot *take_slot(struct fetches *f)
     }
     struct fetch_slot *s = mem_zalloc(1, sizeof(*s));
     if (s == NULL) {
-        IMPOSSIBLE("no memory for a fetch"); /* the queue on disk is whole: a restart loses nothing */
+        IMPOSSIBLE(
+            "no memory for a fetch"); /* the queue on disk is whole: a restart loses nothing */
     }
     list_init(&s->node);
     return s;
@@ -110,7 +111,7 @@ static unsigned best_pool(const struct fetches *f, unsigned server)
     return best;
 }
 
-static void send(struct engine *e, const struct coord_fetch *want)
+static void post(struct engine *e, const struct coord_fetch *want)
 {
     struct fetches *f = &e->fetch;
     struct fetch_slot *s = take_slot(f);
@@ -156,7 +157,7 @@ void fetch_effect(struct engine *e, const struct coord_effect *fx)
     struct fetches *f = &e->fetch;
     switch (fx->type) {
     case COORD_FX_FETCH:
-        send(e, &fx->fetch);
+        post(e, &fx->fetch);
         break;
     case COORD_FX_CANCEL:
         cancel(e, fx->lease);

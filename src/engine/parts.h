@@ -30,10 +30,10 @@ struct fetches {
     unsigned server_count;
     uint8_t depth[ENGINE_SERVERS_MAX]; /* as the core was told last */
     struct link_state links[ENGINE_WORKERS_MAX][ENGINE_SERVERS_MAX];
-    struct list spare;  /* struct nntp_fetch by its node */
-    struct list leased; /* struct fetch_slot: with a pool */
+    struct list spare;                        /* struct nntp_fetch by its node */
+    struct list leased;                       /* struct fetch_slot: with a pool */
     uint64_t alive_bytes[ENGINE_WORKERS_MAX]; /* bytes_in when its leases were last vouched for */
-    unsigned config_out; /* nntp_servers messages under way */
+    unsigned config_out;                      /* nntp_servers messages under way */
 };
 
 int fetch_start(struct engine *e, struct err *err);

@@ -166,8 +166,8 @@ static void run(uv_work_t *w)
     struct verify *v = w->data;
     v->code = COORD_OK;
     struct err e;
-    v->dir = fsx_open_beneath(&fsx_kernel, v->engine->root, v->dir_path, O_RDONLY | O_DIRECTORY, 0,
-                              &e);
+    v->dir =
+        fsx_open_beneath(&fsx_kernel, v->engine->root, v->dir_path, O_RDONLY | O_DIRECTORY, 0, &e);
     if (v->dir < 0) {
         conclude(v, v->dir == -ENOENT && v->file_count == 0 ? COORD_OK : COORD_DISK_IO, e.msg);
         return;

@@ -59,7 +59,7 @@ static void give_slot(struct engine *e, struct write_slot *s)
     list_push_front(&e->spare_writes, &s->node);
 }
 
-static void send(struct engine *e, struct write_slot *s)
+static void post(struct engine *e, struct write_slot *s)
 {
     if (disk_post(e->disk, &s->msg) != 0) {
         IMPOSSIBLE("the disk ends after everybody else");
@@ -94,7 +94,7 @@ static void send_file(struct engine *e, enum disk_kind kind, const struct coord_
     s->file.name = s->name;
     s->file.size = f->size;
     s->file.has_data = kind == DISK_OPEN && q != NULL && q->done > 0;
-    send(e, s);
+    post(e, s);
 }
 
 static void send_nzb(struct engine *e, enum disk_kind kind, const struct coord_effect *fx)
@@ -113,7 +113,7 @@ static void send_nzb(struct engine *e, enum disk_kind kind, const struct coord_e
         s->name = copy(j != NULL ? j->filename : NULL);
         s->nzb.filename = s->name;
     }
-    send(e, s);
+    post(e, s);
 }
 
 void write_effect(struct engine *e, const struct coord_effect *fx)
@@ -141,15 +141,15 @@ void write_effect(struct engine *e, const struct coord_effect *fx)
         s->write.file_id = fx->write.file_id;
         s->write.offset = fx->write.offset;
         s->write.buf = (struct buf *)(uintptr_t)fx->write.data;
-        send(e, s);
+        post(e, s);
         break;
     case COORD_FX_JOURNAL:
         s = take_slot(e, DISK_JOURNAL);
         s->journal.record = fx->journal;
-        send(e, s);
+        post(e, s);
         break;
     case COORD_FX_CHECK_SPACE:
-        send(e, take_slot(e, DISK_SPACE));
+        post(e, take_slot(e, DISK_SPACE));
         break;
     case COORD_FX_SAVE: /* the queue as it is when the step returns */
         e->save_wanted = true;
@@ -175,7 +175,7 @@ void write_snapshot(struct engine *e)
     struct write_slot *s = take_slot(e, DISK_SAVE);
     int rv = queue_snapshot(coord_queue(e->core), &s->save.snapshot);
     if (rv == 0) {
-        send(e, s);
+        post(e, s);
         return;
     }
     give_slot(e, s);
@@ -242,12 +242,11 @@ static void on_save(struct engine *e, struct write_slot *s)
     if (s->msg.code == 0) {
         queue_snapshot_saved(coord_queue(e->core), &s->save.snapshot);
     }
-    struct coord_event ev = {
-        .type = COORD_EV_SAVED,
-        .saved = {.changes = s->save.snapshot.changes,
-                  .generation = s->save.snapshot.generation,
-                  .code = code_of(s->msg.code),
-                  .text = s->msg.code != 0 ? s->err.msg : NULL}};
+    struct coord_event ev = {.type = COORD_EV_SAVED,
+                             .saved = {.changes = s->save.snapshot.changes,
+                                       .generation = s->save.snapshot.generation,
+                                       .code = code_of(s->msg.code),
+                                       .text = s->msg.code != 0 ? s->err.msg : NULL}};
     engine_step(e, &ev);
     queue_snapshot_free(&s->save.snapshot);
 }
@@ -271,9 +270,9 @@ static void on_nzb(struct engine *e, const struct write_slot *s)
 void write_message(struct engine *e, struct disk_msg *m)
 {
     if (m->kind == DISK_LOST) {
-        struct coord_event ev = {.type = COORD_EV_LOST,
-                                 .disk = {.file_id = ((struct disk_lost *)m)->file_id,
-                                          .code = code_of(m->code)}};
+        struct coord_event ev = {
+            .type = COORD_EV_LOST,
+            .disk = {.file_id = ((struct disk_lost *)m)->file_id, .code = code_of(m->code)}};
         mem_free(m);
         engine_step(e, &ev);
         return;
@@ -290,9 +289,9 @@ void write_message(struct engine *e, struct disk_msg *m)
         engine_step(e, &ev);
         break;
     case DISK_SPACE:
-        ev = (struct coord_event){.type = COORD_EV_SPACE,
-                                  .disk = {.code = code_of(m->code),
-                                           .free_bytes = s->space.free_bytes}};
+        ev = (struct coord_event){
+            .type = COORD_EV_SPACE,
+            .disk = {.code = code_of(m->code), .free_bytes = s->space.free_bytes}};
         engine_step(e, &ev);
         break;
     case DISK_SAVE:
