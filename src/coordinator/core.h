@@ -263,6 +263,9 @@ void coord_cancel(struct coord *c, struct queue_job *j, const char *why);
 void coord_check_health(struct coord *c, struct queue_job *j);
 void coord_check_done(struct coord *c, struct queue_job *j);
 void coord_close_file(struct coord *c, struct queue_file *f);
+void coord_go_on(struct coord *c, struct queue_job *j); /* nothing of its own holds it any more */
+void coord_to_history(struct coord *c, struct queue_job *j);
+void coord_came_back(struct coord *c, uint32_t job_id); /* from history, or as a successor */
 void coord_recover(struct coord *c);
 void coord_forget(struct coord *c,
                   struct queue_job *j); /* before it is freed or leaves the queue */

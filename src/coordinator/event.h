@@ -44,6 +44,7 @@ struct coord_limits {
     uint8_t health_check;     /* enum queue_health_check */
     uint8_t post_slots;       /* jobs in post-processing at once */
     bool dupe_check;
+    bool imports; /* finished jobs are imported: one that is not after an hour is stuck */
 };
 
 /* ---- commands ---- */
@@ -69,8 +70,6 @@ struct coord_add {
         job;         /* .nzb is taken when the step returns, also on refusal; NULL with a url */
     uint64_t data;   /* the NZB's text, for STORE_NZB; the shell's own number, 0 none */
     const char *key; /* the client's idempotency key; NULL or "": none */
-    enum coord_code trouble; /* not OK: the NZB could not be read; the job is kept as failed */
-    const char *why;         /* then: in words */
 };
 
 struct coord_command {

@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "coordinator/core.h"
 
-enum { NO_SLOT = UINT16_MAX, NOBODY_PER_STEP = 1024 };
+enum { NO_SLOT = UINT16_MAX, NOBODY_PER_STEP = 1024, UNKNOWN_BYTES = 768 << 10 };
 _Static_assert(COORD_LEASES_MAX < NO_SLOT, "slots fit");
 
 /* Room for every connection of every server at its deepest, and as much again being written. */
@@ -63,7 +63,7 @@ static struct lease *lease_new(struct coord *c, const struct queue_pick *p, unsi
         .timer = timer,
         .id = ++c->generation << 16 | slot,
         .article = queue_pick_ref(p),
-        .bytes = p->bytes,
+        .bytes = p->bytes > 0 ? p->bytes : UNKNOWN_BYTES,
         .server = (uint16_t)lane,
         .next_free = NO_SLOT,
     };
@@ -84,6 +84,7 @@ static void lease_is_back(struct coord *c, struct lease *l)
     c->reserved_bytes -= l->bytes;
     if (s->probe_lease == l->id) {
         s->probe_lease = 0;
+        c->servers_changed = true;
     }
 }
 

@@ -256,6 +256,9 @@ void coord_on_result(struct coord *c, const struct coord_result *r)
         c->stale_results++;
         coord_discard(c, r->data);
         if (l != NULL && l->gone) {
+            if (r->code == COORD_OK) {
+                coord_server_good(c, c->servers[l->server]);
+            }
             coord_server_used(c, c->servers[l->server], r->wire_bytes);
             coord_lease_end(c, l);
         }

@@ -255,6 +255,9 @@ void coord_free(struct coord *c)
     for (unsigned i = 0; i < c->server_count; i++) {
         mem_free(c->servers[i]);
     }
+    for (uint32_t i = 0; c->q != NULL && i < c->q->active_count; i++) {
+        nzb_unref(c->q->order[i]->watch.nzb);
+    }
     queue_free(c->q);
     timers_free(&c->timers);
     mem_free(c->leases);

@@ -259,14 +259,15 @@ struct queue_watch {
     struct timer timer;                /* the earliest of what follows, and of the job's expiry */
     uint64_t hold_due_ms[QUEUE_HOLDS]; /* when a hold ends by itself; 0: it does not */
     struct list post;                  /* in the line for post-processing */
+    struct nzb *nzb;                   /* fetched by URL, being stored; a reference */
     uint64_t since_ms, idle_since_ms;  /* the core's two clocks at the last progress */
     uint64_t io_failed_ms;             /* the first of a row of failed writes; 0: none */
-    uint64_t quiet_ms;                 /* end of the time in which nothing of it is tried */
     uint8_t post_state;                /* none, in line, running */
     uint8_t rung;                      /* of the ladder for stuck jobs */
     uint8_t io_tries, url_tries, stage_tries, unpack_tries;
     bool health_waived; /* the user resumed it although it is beyond repair */
-    bool adding;        /* its NZB is being stored */
+    bool fetching;      /* its URL */
+    bool long_said;     /* a day in one download was mentioned */
 };
 
 struct queue_source {
