@@ -375,7 +375,7 @@ static void on_looked(struct get *g)
     } else if (v->state == QUEUE_JOB_FAILED || v->state == QUEUE_CANCELLED) {
         finish(g, EXIT_INCOMPLETE);
     } else if (v->state != QUEUE_PROCESSING && servers_hopeless(g)) {
-        snprintf(v->reason, sizeof(v->reason), "%s", v->server_why);
+        memcpy(v->reason, v->server_why, sizeof(v->reason));
         finish(g, EXIT_NO_SERVER);
     }
 }

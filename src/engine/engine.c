@@ -89,8 +89,9 @@ static void drop(struct engine *e, const struct coord_event *ev)
 {
     if (ev->type == COORD_EV_RESULT && ev->result.data != 0) {
         buf_give(&e->bufs, (struct buf *)(uintptr_t)ev->result.data);
-    } else if (ev->type == COORD_EV_NZB_LOADED || ev->type == COORD_EV_URL) {
-        nzb_unref(ev->nzb.nzb);
+    }
+    for (uint32_t i = 0; ev->type == COORD_EV_NZB_LOADED && i < ev->nzb.nzb_count; i++) {
+        nzb_unref(ev->nzb.nzbs[i]);
     }
 }
 

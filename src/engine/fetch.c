@@ -242,21 +242,17 @@ static enum coord_code code_of(const struct nntp_fetch *m)
 static void on_credit(struct engine *e, unsigned pool, unsigned server, unsigned credit)
 {
     struct fetches *f = &e->fetch;
+    if (credit == f->links[pool][server].credit) {
+        return;
+    }
     f->links[pool][server].credit = credit;
-    unsigned credits = 0, connections = 0;
+    uint32_t sum = 0;
     for (unsigned p = 0; p < f->pool_count; p++) {
-        credits += f->links[p][server].credit;
-        connections += f->links[p][server].connections;
+        sum += f->links[p][server].credit;
     }
-    unsigned depth = connections > 0 ? (credits + connections - 1) / connections : 1;
-    depth = depth < 1 ? 1 : depth > COORD_DEPTH_MAX ? COORD_DEPTH_MAX : depth;
-    if (depth != f->depth[server]) {
-        f->depth[server] = (uint8_t)depth;
-        struct coord_event ev = {
-            .type = COORD_EV_DEPTH,
-            .server = {.id = f->servers[server].policy.id, .depth = (uint8_t)depth}};
-        engine_step(e, &ev);
-    }
+    struct coord_event ev = {.type = COORD_EV_CREDIT,
+                             .server = {.id = f->servers[server].policy.id, .credit = sum}};
+    engine_step(e, &ev);
 }
 
 static void on_fetch(struct engine *e, struct fetch_slot *s)
@@ -383,7 +379,6 @@ int fetch_start(struct engine *e, struct err *err)
     for (unsigned i = 0; i < f->server_count; i++) {
         f->servers[i] = e->o.servers[i];
         f->servers[i].link.id = f->servers[i].policy.id;
-        f->depth[i] = f->servers[i].policy.depth;
         connections += f->servers[i].policy.connections;
     }
     for (; f->pool_count < e->o.workers; f->pool_count++) {

@@ -28,7 +28,6 @@ struct fetches {
     unsigned pool_count;
     struct engine_server servers[ENGINE_SERVERS_MAX];
     unsigned server_count;
-    uint8_t depth[ENGINE_SERVERS_MAX]; /* as the core was told last */
     struct link_state links[ENGINE_WORKERS_MAX][ENGINE_SERVERS_MAX];
     struct list spare;                        /* struct nntp_fetch by its node */
     struct list leased;                       /* struct fetch_slot: with a pool */

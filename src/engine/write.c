@@ -28,7 +28,18 @@ struct write_slot {
     struct err err;
     char *dir;
     char *name;
-    void *bytes; /* STORE: ours to free */
+    void *bytes;       /* STORE: ours to free */
+    struct load *load; /* LOAD: which it belongs to ... */
+    uint32_t source;   /* ... and its place there */
+};
+
+/* All NZBs of a job, on their way from the disk. */
+struct load {
+    uint32_t job_id;
+    uint32_t count, left;
+    int code;
+    char text[ERR_MSG_MAX];
+    struct nzb *nzbs[];
 };
 
 static struct write_slot *slot_of(struct list *node)
@@ -87,32 +98,53 @@ static void send_file(struct engine *e, enum disk_kind kind, const struct coord_
     s->dir = copy(f->dir);
     s->name = copy(kind == DISK_MOVE ? f->name : name);
     s->file_id = f->file_id;
-    const struct queue_file *q = queue_file(coord_queue(e->core), f->file_id);
     s->file.job_id = f->job_id;
     s->file.file_id = f->file_id;
     s->file.dir = s->dir;
     s->file.name = s->name;
     s->file.size = f->size;
-    s->file.has_data = kind == DISK_OPEN && q != NULL && q->done > 0;
+    s->file.has_data = f->has_data;
     post(e, s);
 }
 
-static void send_nzb(struct engine *e, enum disk_kind kind, const struct coord_effect *fx)
+static void store_nzb(struct engine *e, uint32_t job_id, struct engine_text *text)
 {
-    struct write_slot *s = take_slot(e, kind);
-    s->file_id = s->nzb.job_id = fx->nzb.job_id;
-    if (kind == DISK_NZB_STORE) {
-        struct engine_text *t = (struct engine_text *)(uintptr_t)fx->nzb.data;
-        PRE(t != NULL);
-        s->bytes = t;
-        s->nzb.bytes = t->bytes;
-        s->nzb.len = t->len;
-    } else {
-        snprintf(s->nzb.stored, sizeof(s->nzb.stored), "%s", fx->nzb.stored);
-        const struct queue_job *j = queue_job(coord_queue(e->core), fx->nzb.job_id);
-        s->name = copy(j != NULL ? j->filename : NULL);
-        s->nzb.filename = s->name;
+    struct write_slot *s = take_slot(e, DISK_NZB_STORE);
+    const struct queue_job *j = queue_job(coord_queue(e->core), job_id);
+    s->file_id = s->nzb.job_id = job_id;
+    s->bytes = text;
+    s->nzb.bytes = text->bytes;
+    s->nzb.len = text->len;
+    s->name = copy(j != NULL ? j->filename : NULL);
+    s->nzb.filename = s->name;
+    post(e, s);
+}
+
+static void load_nzbs(struct engine *e, uint32_t job_id)
+{
+    const struct queue_job *j = queue_job(coord_queue(e->core), job_id);
+    PRE(j != NULL && j->source_count > 0);
+    struct load *l = mem_zalloc(1, sizeof(*l) + j->source_count * sizeof(l->nzbs[0]));
+    if (l == NULL) {
+        IMPOSSIBLE("no memory to load NZBs");
     }
+    l->job_id = job_id;
+    l->count = l->left = j->source_count;
+    for (uint32_t i = 0; i < j->source_count; i++) {
+        struct write_slot *s = take_slot(e, DISK_NZB_LOAD);
+        snprintf(s->nzb.stored, sizeof(s->nzb.stored), "%s", j->sources[i].stored);
+        s->name = copy(j->filename);
+        s->nzb.filename = s->name;
+        s->load = l;
+        s->source = i;
+        post(e, s);
+    }
+}
+
+static void forget_nzb(struct engine *e, const char *stored)
+{
+    struct write_slot *s = take_slot(e, DISK_NZB_FORGET);
+    snprintf(s->nzb.stored, sizeof(s->nzb.stored), "%s", stored);
     post(e, s);
 }
 
@@ -156,13 +188,13 @@ void write_effect(struct engine *e, const struct coord_effect *fx)
         e->save_changes = fx->changes;
         break;
     case COORD_FX_STORE_NZB:
-        send_nzb(e, DISK_NZB_STORE, fx);
+        store_nzb(e, fx->nzb.job_id, (struct engine_text *)(uintptr_t)fx->nzb.data);
         break;
     case COORD_FX_LOAD_NZB:
-        send_nzb(e, DISK_NZB_LOAD, fx);
+        load_nzbs(e, fx->nzb.job_id);
         break;
     case COORD_FX_FORGET_NZB:
-        send_nzb(e, DISK_NZB_FORGET, fx);
+        forget_nzb(e, fx->nzb.stored);
         break;
     default:
         IMPOSSIBLE("not an effect for the disk");
@@ -251,20 +283,38 @@ static void on_save(struct engine *e, struct write_slot *s)
     queue_snapshot_free(&s->save.snapshot);
 }
 
-static void on_nzb(struct engine *e, const struct write_slot *s)
+static void on_stored(struct engine *e, const struct write_slot *s)
 {
-    if (s->msg.kind == DISK_NZB_FORGET) {
+    struct coord_event ev = {.type = COORD_EV_NZB_STORED,
+                             .nzb = {.job_id = s->file_id,
+                                     .code = code_of(s->msg.code),
+                                     .stored = s->nzb.stored,
+                                     .text = s->msg.code != 0 ? s->err.msg : NULL}};
+    engine_step(e, &ev);
+}
+
+static void on_loaded(struct engine *e, const struct write_slot *s)
+{
+    struct load *l = s->load;
+    l->nzbs[s->source] = s->nzb.nzb;
+    if (s->msg.code != 0 && l->code == 0) {
+        l->code = s->msg.code;
+        memcpy(l->text, s->err.msg, sizeof(l->text));
+    }
+    if (--l->left > 0) {
         return;
     }
-    bool store = s->msg.kind == DISK_NZB_STORE;
-    struct coord_event ev = {
-        .type = store ? COORD_EV_NZB_STORED : COORD_EV_NZB_LOADED,
-        .nzb = {.job_id = s->file_id,
-                .code = s->msg.code == 0 || store ? code_of(s->msg.code) : COORD_NZB_INVALID,
-                .nzb = store ? NULL : s->nzb.nzb,
-                .stored = store ? s->nzb.stored : NULL,
-                .text = s->msg.code != 0 ? s->err.msg : NULL}};
+    for (uint32_t i = 0; l->code != 0 && i < l->count; i++) {
+        nzb_unref(l->nzbs[i]);
+    }
+    struct coord_event ev = {.type = COORD_EV_NZB_LOADED,
+                             .nzb = {.job_id = l->job_id,
+                                     .code = l->code == 0 ? COORD_OK : COORD_NZB_INVALID,
+                                     .nzbs = l->code == 0 ? l->nzbs : NULL,
+                                     .nzb_count = l->code == 0 ? l->count : 0,
+                                     .text = l->code != 0 ? l->text : NULL}};
     engine_step(e, &ev);
+    mem_free(l);
 }
 
 void write_message(struct engine *e, struct disk_msg *m)
@@ -298,10 +348,12 @@ void write_message(struct engine *e, struct disk_msg *m)
         on_save(e, s);
         break;
     case DISK_NZB_STORE:
-    case DISK_NZB_LOAD:
-    case DISK_NZB_FORGET:
-        on_nzb(e, s);
+        on_stored(e, s);
         break;
+    case DISK_NZB_LOAD:
+        on_loaded(e, s);
+        break;
+    case DISK_NZB_FORGET:
     case DISK_JOURNAL:
         break;
     default:
