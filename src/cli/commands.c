@@ -7,6 +7,8 @@ const struct cli_command *const cli_commands[] = {
     &cmd_nzb,   &cmd_yenc,   &cmd_par2, //
     &cmd_bench, &cmd_config, &cmd_help, NULL,
     &cmd_newsd,
+    &cmd_get,
+    &cmd_par2,
     &cmd_help,
     NULL,
 };
