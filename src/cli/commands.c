@@ -4,6 +4,8 @@
 #include <stddef.h>
 
 const struct cli_command *const cli_commands[] = {
+    &cmd_yenc,
+    &cmd_bench,
     &cmd_config,
     &cmd_help,
     NULL,

@@ -4,7 +4,9 @@
 
 #include "cli/cli.h"
 
+extern const struct cli_command cmd_bench;
 extern const struct cli_command cmd_config;
 extern const struct cli_command cmd_help;
+extern const struct cli_command cmd_yenc;
 
 #endif

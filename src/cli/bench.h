@@ -1,0 +1,9 @@
+/* bench.h - the rows of `weir bench`, one per bench_*.c. */
+#ifndef CLI_BENCH_H
+#define CLI_BENCH_H
+
+#include "cli/cli.h"
+
+extern const struct cli_command bench_yenc;
+
+#endif
