@@ -3,6 +3,8 @@
 
 #include <stddef.h>
 
+/* One row per line, so that branches which add some can be joined. */
+/* clang-format off */
 const struct cli_command *const cli_commands[] = {
     &cmd_yenc,
     &cmd_bench,
@@ -10,6 +12,7 @@ const struct cli_command *const cli_commands[] = {
     &cmd_help,
     NULL,
 };
+/* clang-format on */
 
 const struct cli_link cli_links[] = {
     {.name = NULL},
