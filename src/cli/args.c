@@ -23,7 +23,7 @@ int cli_usage_error(const struct cli_args *a, const char *fmt, ...)
     say(a, fmt, args);
     va_end(args);
     fprintf(stderr, "Try: weir%s%s --help\n", a->path[0] != '\0' ? " " : "", a->path);
-    return CLI_USAGE;
+    return a->command != NULL && a->command->usage_exit != 0 ? a->command->usage_exit : CLI_USAGE;
 }
 
 int cli_failed(const struct cli_args *a, const char *fmt, ...)

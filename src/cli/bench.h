@@ -5,5 +5,6 @@
 #include "cli/cli.h"
 
 extern const struct cli_command bench_yenc;
+extern const struct cli_command bench_queue;
 
 #endif

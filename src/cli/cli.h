@@ -36,6 +36,7 @@ struct cli_command {
     const struct cli_command *const
         *subs; /* sub-commands, ends with NULL; NULL: none, then `run` */
     int (*run)(struct cli_args *a);
+    int usage_exit; /* for a wrong command line, where it is not CLI_USAGE */
 };
 
 /* In the order in which `weir --help` shows them; ends with NULL. Each row stands in its cmd_*.c. */
