@@ -40,9 +40,11 @@ static int partial_fdatasync(void *arg, int fd)
 
 static size_t make_text(char *out, size_t size, unsigned job)
 {
-    int n = snprintf(out, size, "<nzb><file subject='\"f%u.bin\" yEnc (1/%d)'><segments>", job, SEGMENTS);
+    int n = snprintf(out, size, "<nzb><file subject='\"f%u.bin\" yEnc (1/%d)'><segments>", job,
+                     SEGMENTS);
     for (int s = 1; s <= SEGMENTS; s++) {
-        n += snprintf(out + n, size - (size_t)n, "<segment bytes='700' number='%d'>%u.%d@x.y</segment>", s, job, s);
+        n += snprintf(out + n, size - (size_t)n,
+                      "<segment bytes='700' number='%d'>%u.%d@x.y</segment>", s, job, s);
     }
     n += snprintf(out + n, size - (size_t)n, "</segments></file></nzb>");
     return (size_t)n;
@@ -84,7 +86,8 @@ static int edit_job(struct queue *q, unsigned n)
     char name[32];
     struct queue_edit_result r;
     snprintf(name, sizeof(name), "edited%u", n);
-    const struct queue_edit e = {.op = QUEUE_EDIT_GROUP_SET_NAME, .text = name, .ids = &id, .id_count = 1};
+    const struct queue_edit e = {
+        .op = QUEUE_EDIT_GROUP_SET_NAME, .text = name, .ids = &id, .id_count = 1};
     (void)queue_edit(q, &e, &r);
     return r.code;
 }
@@ -141,7 +144,8 @@ static int save(const struct fsx *fs, int dirfd)
             if (!queue_pick(q, 0, &p)) {
                 break;
             }
-            struct queue_journal_record r = {queue_pick_ref(&p), {p.index * 700u, 700, articles}, false};
+            struct queue_journal_record r = {
+                queue_pick_ref(&p), {p.index * 700u, 700, articles}, false};
             (void)queue_article_done(q, r.article, 0, &r.part, 700);
             queue_journal_encode(&r, raw);
             rc = queue_journal_append(&journal, raw, sizeof(raw), &e);
@@ -173,13 +177,15 @@ static int check_queue(const struct queue *q, unsigned jobs, unsigned edits, uns
         lost += j == NULL;
         lost += j != NULL && id <= edits && strncmp(j->name, "edited", 6) != 0;
     }
-    for (unsigned a = 0; a < articles; a++) { /* they were fetched in order, a file after the other */
+    for (unsigned a = 0; a < articles;
+         a++) { /* they were fetched in order, a file after the other */
         const struct queue_file *f = queue_file(q, a / SEGMENTS + 1);
-        lost += f == NULL || f->state[a % SEGMENTS] != QUEUE_DONE || f->part[a % SEGMENTS].crc32 != a;
+        lost +=
+            f == NULL || f->state[a % SEGMENTS] != QUEUE_DONE || f->part[a % SEGMENTS].crc32 != a;
     }
     if (lost > 0) {
-        fprintf(stderr, "%u of what was acknowledged (%u jobs, %u edits, %u articles) is lost\n", lost, jobs, edits,
-                articles);
+        fprintf(stderr, "%u of what was acknowledged (%u jobs, %u edits, %u articles) is lost\n",
+                lost, jobs, edits, articles);
     }
     return lost > 0;
 }
