@@ -375,7 +375,8 @@ void coord_go_on(struct coord *c, struct queue_job *j)
     if (j->place != QUEUE_ACTIVE || (j->holds & OWN_STOPS) != 0) {
         return;
     }
-    if (j->life.state == QUEUE_PROCESSING && j->wanted_unclosed > 0) { /* the user asked for a file */
+    if (j->life.state == QUEUE_PROCESSING &&
+        j->wanted_unclosed > 0) { /* the user asked for a file */
         coord_post_leave(c, j);
         (void)coord_move(c, j, QUEUE_DOWNLOADING, "another file is wanted");
     }
