@@ -20,7 +20,7 @@
 
 #include "base/err.h"
 
-/* Told each name of a directory, in no order, without "." and "..". Not 0: enough. */
+/* Told each name of a directory, in no order, without "." and ".."; it may remove that one. Not 0: enough. */
 typedef int (*fsx_name_cb)(void *ctx, const char *name);
 
 /* Each returns what the system call does, with -errno instead of -1. */

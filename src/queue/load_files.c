@@ -28,23 +28,32 @@ static bool bytes(json_t *o, const char *key, void *out, size_t n)
            (json_is_string(v) && b64_decode(json_string_value(v), json_string_length(v), out, n));
 }
 
-/* Decodes as many items of `size` bytes as there are, at most `max`; *count is told. NULL: bad, or none. */
-static void *items(json_t *o, const char *key, size_t size, uint32_t max, uint32_t *count, bool *ok)
+/* Decodes as many items of `size` bytes as there are, at most `max`, into *out (mem_free() it; NULL when the key is not
+ * there); *count is told. 0, ERR_CORRUPT, -ENOMEM. */
+static int items(json_t *o, const char *key, size_t size, uint32_t max, void **out, uint32_t *count)
 {
     json_t *v = json_object_get(o, key);
     *count = 0;
-    *ok = v == NULL || json_is_string(v);
-    if (v == NULL || !*ok) {
-        return NULL;
+    *out = NULL;
+    if (v == NULL) {
+        return 0;
     }
     const char *text = json_string_value(v);
     size_t len = json_string_length(v), n = len / 4 * 3;
+    if (text == NULL) {
+        return ERR_CORRUPT;
+    }
     n -= len > 0 && text[len - 1] == '=';
     n -= len > 1 && text[len - 2] == '=';
-    void *out = n <= size * (size_t)max ? mem_alloc(n + 1) : NULL;
-    *ok = out != NULL && n % size == 0 && b64_decode(text, len, out, n);
-    *count = *ok ? (uint32_t)(n / size) : 0;
-    return out;
+    if (n % size != 0 || n / size > max) {
+        return ERR_CORRUPT;
+    }
+    *out = mem_alloc(n + 1);
+    if (*out == NULL) {
+        return -ENOMEM;
+    }
+    *count = (uint32_t)(n / size);
+    return b64_decode(text, len, *out, n) ? 0 : ERR_CORRUPT;
 }
 
 /* ---- articles ---- */
@@ -76,47 +85,53 @@ static int take_states(struct queue_file *f, json_t *o, struct err *e)
 
 static int take_parts(struct queue_file *f, json_t *o, struct err *e)
 {
-    uint32_t crcs, odds, at = 0;
-    bool crc_ok, odd_ok;
+    uint32_t crcs, odds = 0, at = 0;
+    void *crc = NULL, *odd = NULL;
     uint64_t rule = number(o, "part");
-    uint32_t *crc = items(o, "crc", sizeof(*crc), f->count, &crcs, &crc_ok);
-    struct saved_odd *odd = items(o, "odd", sizeof(*odd), f->count, &odds, &odd_ok);
-    int rc = crc_ok && odd_ok && crcs == f->done && rule <= UINT32_MAX ? 0 : corrupt(e, f, "crc");
+    int rc = items(o, "crc", sizeof(uint32_t), f->count, &crc, &crcs);
+    rc = rc == 0 ? items(o, "odd", sizeof(struct saved_odd), f->count, &odd, &odds) : rc;
+    if (rc == 0 && (crcs != f->done || rule > UINT32_MAX)) {
+        rc = ERR_CORRUPT;
+    }
     for (uint32_t i = 0; i < f->count && rc == 0; i++) {
         if (f->state[i] == QUEUE_DONE) {
             uint32_t before = f->nzb->number[f->posted->first + i] - 1;
-            f->part[i] = (struct queue_part){before * rule, (uint32_t)rule, crc[at++]};
+            f->part[i] =
+                (struct queue_part){before * rule, (uint32_t)rule, ((const uint32_t *)crc)[at++]};
         }
     }
     for (uint32_t i = 0; i < odds && rc == 0; i++) {
-        if (odd[i].index >= f->count) {
-            rc = corrupt(e, f, "odd");
+        const struct saved_odd *part = (const struct saved_odd *)odd + i;
+        if (part->index >= f->count) {
+            rc = ERR_CORRUPT;
         } else {
-            f->part[odd[i].index].offset = odd[i].offset;
-            f->part[odd[i].index].size = odd[i].size;
+            f->part[part->index].offset = part->offset;
+            f->part[part->index].size = part->size;
         }
     }
     mem_free(crc);
     mem_free(odd);
-    return rc;
+    return rc == -ENOMEM ? err_sys(e, rc, "file") : rc != 0 ? corrupt(e, f, "crc") : 0;
 }
 
 static int take_tries(struct queue_file *f, json_t *o, struct err *e)
 {
     uint32_t n;
-    bool ok;
-    uint32_t *pair = items(o, "tries", 2 * sizeof(*pair), f->count, &n, &ok);
-    for (uint32_t i = 0; i < n && ok; i++) {
-        ok = pair[i * 2] < f->count && pair[i * 2 + 1] <= UINT16_MAX;
-        if (ok) {
-            f->tries[pair[i * 2]] = (uint16_t)pair[i * 2 + 1];
-            /* A fallback that the NZB does not have would point outside of it. */
-            ok = f->tries[pair[i * 2]] >> QUEUE_FALLBACK_SHIFT <=
-                 queue_fallback_count(f, pair[i * 2]);
+    void *raw;
+    int rc = items(o, "tries", 2 * sizeof(uint32_t), f->count, &raw, &n);
+    const uint32_t *pair = raw;
+    for (uint32_t i = 0; i < n && rc == 0; i++) {
+        uint32_t index = pair[i * 2], tries = pair[i * 2 + 1];
+        /* A fallback that the NZB does not have would point outside of it. */
+        if (index >= f->count || tries > UINT16_MAX ||
+            tries >> QUEUE_FALLBACK_SHIFT > queue_fallback_count(f, index)) {
+            rc = ERR_CORRUPT;
+        } else {
+            f->tries[index] = (uint16_t)tries;
         }
     }
-    mem_free(pair);
-    return ok ? 0 : corrupt(e, f, "tries");
+    mem_free(raw);
+    return rc == -ENOMEM ? err_sys(e, rc, "file") : rc != 0 ? corrupt(e, f, "tries") : 0;
 }
 
 static int take_tried(struct queue *q, struct queue_file *f, json_t *o, struct err *e)

@@ -15,7 +15,7 @@ struct field {
     const char *key;
     size_t at;
     enum type type;
-    bool sum; /* follows from the files: saved only for a job that has none in memory */
+    bool sum; /* follows from the files: saved only for a job that will have none in memory */
     const struct queue_words *words;
 };
 
@@ -214,7 +214,7 @@ void saved_put_job(const struct queue_job *j, struct text *t)
     jsonw_init(&w, text_write_cb, t);
     jsonw_object(&w);
     for (size_t i = 0; i < FIELDS; i++) {
-        if (!fields[i].sum || j->file_count == 0) {
+        if (!fields[i].sum || j->file_count == 0 || j->place != QUEUE_ACTIVE) {
             put_field(&w, j, &fields[i]);
         }
     }
