@@ -2,6 +2,7 @@
 
 #include <sqlite3.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -147,7 +148,8 @@ void move_to(struct world *w, uint32_t id, enum store_state to)
     static const enum store_state way[] = {STORE_QUEUED, STORE_DOWNLOADING, STORE_PROCESSING,
                                            STORE_COMPLETED};
     add_job(w, id);
-    for (int i = 0; i < 4 && state_of(w, id) != to; i++) {
+    int steps = to == STORE_FAILED || to == STORE_CANCELLED ? 1 : 4;
+    for (int i = 0; i < steps && state_of(w, id) != to; i++) {
         move(w, id, way[i]);
     }
     if (to == STORE_IMPORTED || to == STORE_CLEANED) {
