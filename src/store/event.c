@@ -186,11 +186,16 @@ static int flush(struct store *s, uint32_t job, bool all, struct clock_time now,
             i++;
             continue;
         }
-        int rv = f->waiting > 0 ? fold_write(s, f, f->waiting, now, e) : 0;
+        bool wrote = f->waiting > 0;
+        int rv = wrote ? fold_write(s, f, f->waiting, now, e) : 0;
         if (rv != 0) {
             return rv;
         }
-        *f = s->folds[--s->fold_count];
+        if (wrote && !all) { /* its ten seconds begin again */
+            i++;
+        } else {
+            *f = s->folds[--s->fold_count];
+        }
     }
     return 0;
 }
