@@ -161,9 +161,9 @@ static int insert(struct store *s, uint32_t job, const struct store_task_new *t,
     rv = rv != 0 ? rv : text_check("the destination", t->dest, e);
     if (rv == 0) {
         rv = db_exec(&s->db, e,
-                     "INSERT INTO import_task VALUES (NULL,?1,NULL,'pending',?2,?3,?4,?5,?6,?7,0,"
-                     "0,?8,?8,0,?8,0,'','','')"
-                     " ON CONFLICT (job, source) WHERE previous_task_id IS NULL DO NOTHING",
+                     "INSERT INTO import_task SELECT NULL,?1,NULL,'pending',?2,?3,?4,?5,?6,?7,0,0,"
+                     "?8,?8,0,?8,0,'','','' WHERE NOT EXISTS (SELECT 1 FROM import_task"
+                     " WHERE job = ?1 AND source = ?2 AND previous_task_id IS NULL)",
                      DB_ARGS(I(job), T(t->source), T(text_or_empty(t->dest)), T(methods[t->method]),
                              U(t->size_bytes), I(t->source_dev), I(t->source_ino), I(now.wall_ms)));
     }

@@ -268,7 +268,11 @@ static int open_good(struct store *s, struct clock_time now, struct store_report
     }
     char why[128];
     found = probe(s, DB_NAME, &s->db, version, why, sizeof(why), &probed);
-    return found == FOUND_GOOD ? 0 : err_set(e, ERR_CORRUPT, "%s: %s", DB_NAME, probed.msg);
+    if (found == FOUND_GOOD) {
+        return 0;
+    }
+    int code = found == FOUND_NONE ? -ENOENT : probed.code; /* it was just put there */
+    return err_set(e, code, "%s: %s", DB_NAME, probed.msg);
 }
 
 /* Says loudly what is not as it was left. */
