@@ -301,12 +301,15 @@ int db_begin(struct db *db, struct err *e)
     return rv;
 }
 
-int db_finish(struct db *db, int rv, struct err *e)
+/* The log may be what fills the disk: folding it into the file makes room where there is none. */
+static void make_room(struct db *db)
 {
-    PRE(db->depth > 0);
-    const char *const *level = savepoints[--db->depth];
-    bool given_up = sqlite3_get_autocommit(db->h) != 0;
-    if (given_up) {
+    sqlite3_wal_checkpoint_v2(db->h, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+}
+
+static int finish(struct db *db, const char *const *level, int rv, struct err *e)
+{
+    if (sqlite3_get_autocommit(db->h)) {
         return rv != 0 ? rv : err_set(e, -EIO, "database: the transaction was given up");
     }
     if (rv == 0) {
@@ -321,6 +324,17 @@ int db_finish(struct db *db, int rv, struct err *e)
         if (db->depth > 0 && !sqlite3_get_autocommit(db->h)) {
             db_exec(db, NULL, level[1], DB_ARGS({DB_END, 0, NULL}));
         }
+    }
+    return rv;
+}
+
+int db_finish(struct db *db, int rv, struct err *e)
+{
+    PRE(db->depth > 0);
+    const char *const *level = savepoints[--db->depth];
+    rv = finish(db, level, rv, e);
+    if (db->depth == 0 && (rv == -ENOSPC || rv == -EIO)) {
+        make_room(db);
     }
     return rv;
 }
