@@ -167,6 +167,7 @@ static bool apply(struct queue *q, const struct record *r)
     f->part[r->index] = (struct queue_part){r->offset, r->size, r->crc};
     queue_tally_in(q, f);
     queue_file_refresh_one(q, f, r->index);
+    f->job->replayed++;
     return true;
 }
 
