@@ -1,7 +1,7 @@
 /* fetch.c - the download engine without a coordinator: pools, buffers and the disk driven by the plainest loop, to
  * measure them and to check that what they write is right. One JSON line at the end.
  *
- *     bench_fetch FILE.nzb --host H --port P [--tls] [--ca FILE] [--user U --pass P] [--connections N] [--depth D]
+ *     bench_fetch FILE.nzb --host H --port P [--tls] [--ca FILE | --no-verify] [--user U --pass P] [--connections N] [--depth D]
  *                 [--workers W] [--rate BYTES] [--budget BYTES] --out DIR
  *
  * Files are named by their place in the NZB: DIR/0.bin, DIR/1.bin, ... With --out none, nothing is written. */
@@ -370,7 +370,8 @@ enum opt {
     O_WORKERS,
     O_RATE,
     O_BUDGET,
-    O_OUT
+    O_OUT,
+    O_NO_VERIFY
 };
 
 static const struct option options[] = {{"host", 1, NULL, O_HOST},
@@ -385,6 +386,7 @@ static const struct option options[] = {{"host", 1, NULL, O_HOST},
                                         {"rate", 1, NULL, O_RATE},
                                         {"budget", 1, NULL, O_BUDGET},
                                         {"out", 1, NULL, O_OUT},
+                                        {"no-verify", 0, NULL, O_NO_VERIFY},
                                         {0}};
 
 static const char *parse(struct bench *b, int argc, char **argv, size_t *budget)
@@ -405,6 +407,9 @@ static const char *parse(struct bench *b, int argc, char **argv, size_t *budget)
             break;
         case O_CA:
             snprintf(s->ca_file, sizeof(s->ca_file), "%s", optarg);
+            break;
+        case O_NO_VERIFY:
+            s->no_verify = true;
             break;
         case O_USER:
             snprintf(s->user, sizeof(s->user), "%s", optarg);
