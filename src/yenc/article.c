@@ -355,28 +355,29 @@ static enum yenc_feed feed_line(struct yenc_article *a, const uint8_t **src, con
     return YENC_FEED_MORE;
 }
 
-/* Decodes one slice: into out, or, once all that was declared is there, into the void. */
+/* Decodes one slice: into out, or, once all that was declared is there, into the void. Without room, one byte at a time
+ * goes as long as nothing comes out, so that room is asked for only when the =ypart line, too, is known. */
 static enum yenc_feed feed_data(struct yenc_article *a, const uint8_t **src, const uint8_t *end)
 {
     uint8_t dropped[DROPPED];
-    size_t n = (size_t)(end - *src);
+    size_t n = (size_t)(end - *src), room = a->capacity - a->len;
     uint64_t left = part_size(a) - a->len;
-    size_t room = a->capacity - a->len;
-    if (left > 0 && room == 0) {
-        return YENC_FEED_ROOM;
-    }
-    uint64_t most = left == 0 ? DROPPED : left < room ? left : room;
+    bool keeps = left > 0 && room > 0;
+    uint64_t most = left == 0 ? DROPPED : room == 0 ? 1 : left < room ? left : room;
     most = most < SLICE ? most : SLICE;
     n = n < most ? n : (size_t)most;
 
-    uint8_t *to = left > 0 ? a->out + a->len : dropped;
+    uint8_t *to = keeps ? a->out + a->len : dropped;
     struct yenc_raw r = {*src, *src + n, to, a->raw_state, a->lf_ends};
     enum yenc_stop stop = yenc_decode(&r);
     size_t made = (size_t)(r.dst - to);
+    if (left > 0 && room == 0 && made > 0) {
+        return YENC_FEED_ROOM; /* the byte is decoded again */
+    }
     *src = r.src;
     a->raw_state = (uint8_t)r.state;
     a->decoded += made;
-    if (left > 0) {
+    if (keeps) {
         a->crc = crc32_update(a->crc, to, made);
         a->len += made;
     }

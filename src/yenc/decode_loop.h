@@ -22,8 +22,10 @@
 
 enum {
     LINE = 128,
-    AHEAD = 2,         /* bytes behind a block that are looked at */
-    RETRY = 8 * BLOCK, /* after so many bytes of another shape, the usual one is tried again */
+    AHEAD = 2, /* bytes behind a block that are looked at */
+    RETRY_FIRST =
+        4 * BLOCK, /* after so many bytes of another shape, the usual one is tried again; */
+    RETRY_LAST = 128 * BLOCK, /* each time in vain doubles it up to that */
     CRLF = 0x0a0d,
     EQ_Y = 0x793d,
 };
@@ -205,6 +207,7 @@ static enum yenc_state state_after(const struct yenc_raw *r, const struct before
 INLINE void decode_loop(struct yenc_raw *r)
 {
     const uint8_t *s = r->src, *retry = s;
+    ptrdiff_t patience = RETRY_FIRST;
     uint8_t *p = r->dst;
     struct before before = {0, 0, r->state == YENC_AFTER_EQ};
     if (r->state == YENC_AT_LINE || r->state == YENC_AT_LF) {
@@ -216,8 +219,13 @@ INLINE void decode_loop(struct yenc_raw *r)
         if (before.prev == '\n') {
             const uint8_t *from = s;
             s = lines(s, r->end, &p);
-            before.prev2 = s != from ? '\r' : before.prev2;
-            retry = s + RETRY;
+            if (s != from) {
+                before.prev2 = '\r';
+                patience = RETRY_FIRST;
+            } else if (patience < RETRY_LAST) {
+                patience *= 2;
+            }
+            retry = r->end - s > patience ? s + patience : r->end;
         }
         out = blocks(&s, r->end, retry, &p, &before);
     } while (out == AT_LINE_START);

@@ -1,6 +1,6 @@
 /* encode_ssse3.c - eight bytes at a time: a shuffle makes room for each '=' and one addition puts it there and adds 64
- * to the byte behind it. What depends on the column (the first and the last character of a line) is left to the
- * specification's rule, one byte at a time. */
+ * to the byte behind it. The bytes in which a line ends are encoded as any others; then as many of them count as fill
+ * the line. */
 #include "yenc/kernel.h"
 
 #if defined(__SSSE3__) && defined(__POPCNT__)
@@ -42,33 +42,58 @@ INLINE uint8_t *put8(uint8_t *p, __m128i v, unsigned critical)
     return p + 8 + _mm_popcnt_u32(critical);
 }
 
+INLINE bool is_edge_blank(uint8_t c)
+{
+    return c == '\t' || c == ' ';
+}
+
+/* The fewest of the bytes that fill `room` columns, given which are escaped. */
+INLINE unsigned bytes_that_fill(unsigned room, unsigned critical)
+{
+    unsigned k = room < 16 ? room : 16;
+    while (k - 1 + (unsigned)_mm_popcnt_u32(critical & ((1u << (k - 1)) - 1)) >= room) {
+        k--;
+    }
+    return k;
+}
+
 size_t yenc_encode_ssse3(const uint8_t *src, size_t n, unsigned line, uint8_t *dst)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, fill);
-    uint8_t *p = dst;
+    uint8_t *p = dst, *start = dst;
     size_t i = 0;
-    while (i < n) {
-        uint8_t *start = p;
-        p = yenc_encode_byte(p, src[i], true, i + 1 == n || line == 1);
-        i++;
-        /* Sixteen bytes become at most 32, none of which is in the last column. */
-        while (p - start + 32 < line && i + 16 < n) {
-            __m128i v =
-                _mm_add_epi8(_mm_loadu_si128((const __m128i *)(src + i)), _mm_set1_epi8(42));
-            __m128i critical = _mm_or_si128(_mm_or_si128(is_byte(v, 0), is_byte(v, '\n')),
-                                            _mm_or_si128(is_byte(v, '\r'), is_byte(v, '=')));
-            unsigned m = (unsigned)_mm_movemask_epi8(critical);
-            p = put8(p, v, m & 0xff);
-            p = put8(p, _mm_srli_si128(v, 8), m >> 8);
-            i += 16;
+    while (i + 16 < n) {
+        __m128i v = _mm_add_epi8(_mm_loadu_si128((const __m128i *)(src + i)), _mm_set1_epi8(42));
+        __m128i critical = _mm_or_si128(_mm_or_si128(is_byte(v, 0), is_byte(v, '\n')),
+                                        _mm_or_si128(is_byte(v, '\r'), is_byte(v, '=')));
+        unsigned m = (unsigned)_mm_movemask_epi8(critical);
+        if (p == start) {
+            uint8_t c = (uint8_t)(src[i] + 42);
+            m |= c == '.' || is_edge_blank(c);
         }
-        while (p - start < line && i < n) {
-            p = yenc_encode_byte(p, src[i], false, p - start + 1 == line || i + 1 == n);
-            i++;
+        unsigned room = line - (unsigned)(p - start), k = 16;
+        if (16 + (unsigned)_mm_popcnt_u32(m) < room) {
+            p = put8(put8(p, v, m & 0xff), _mm_srli_si128(v, 8), m >> 8);
+        } else { /* the line ends in these bytes */
+            k = bytes_that_fill(room, m);
+            m |= (unsigned)is_edge_blank((uint8_t)(src[i + k - 1] + 42)) << (k - 1);
+            put8(put8(p, v, m & 0xff), _mm_srli_si128(v, 8), m >> 8);
+            p += k + (unsigned)_mm_popcnt_u32(m & ((1u << k) - 1));
+            *p++ = '\r';
+            *p++ = '\n';
+            start = p;
         }
-        *p++ = '\r';
-        *p++ = '\n';
+        i += k;
+    }
+    /* The last bytes: their last one is at the edge of a line wherever it stands. */
+    for (; i < n; i++) {
+        p = yenc_encode_byte(p, src[i], p == start, p - start + 1 == line || i + 1 == n);
+        if (p - start >= line || i + 1 == n) {
+            *p++ = '\r';
+            *p++ = '\n';
+            start = p;
+        }
     }
     return (size_t)(p - dst);
 }
