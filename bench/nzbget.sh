@@ -33,7 +33,7 @@ run_nzbget() { # connections, port, tls
         sleep 0.05
     done
     read -r user_t sys_t < <(awk '{print $14, $15}' "/proc/$pid/stat")
-    kill "$pid"
+    kill -KILL "$pid" # it may hang when asked to stop
     wait "$pid" 2>/dev/null || true
     local bytes
     bytes=$(sed -n 's/.*"bytes":\([0-9]*\),"wire.*/\1/p' "$work/report")
