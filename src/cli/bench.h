@@ -4,6 +4,7 @@
 
 #include "cli/cli.h"
 
+extern const struct cli_command bench_yenc;
 extern const struct cli_command bench_queue;
 
 #endif

@@ -93,7 +93,7 @@ struct disk_nzb {
     const void *bytes; /* STORE: its text, borrowed */
     size_t len;
     char stored[QUEUE_STORED_NAME]; /* STORE: answer. LOAD, FORGET: which */
-    const char *filename;           /* LOAD: what the user called it; may be NULL */
+    const char *filename;           /* what the user called it; borrowed, may be NULL */
     struct nzb *nzb;                /* LOAD: answer, given */
 };
 

@@ -28,6 +28,7 @@
 #include "base/err.h"
 #include "base/list.h"
 #include "base/sm.h"
+#include "base/timer.h"
 #include "queue/bitset.h"
 #include "queue/nzb.h"
 
@@ -94,6 +95,7 @@ struct queue_file {
     bool wanted;           /* false: a PAR2 volume nobody has asked for yet */
     bool name_confirmed;   /* found_name comes from the content */
     bool closed;           /* its bytes are synced and it has its name: nothing more to do */
+    bool opened, closing;  /* the coordinator's notes, not saved: what the disk was told */
     /* Per article; see article.h. One block of memory, `cells`. */
     void *cells;
     struct queue_part *part;
@@ -251,6 +253,24 @@ struct queue_server_stat { /* of one job on one server */
     uint32_t failed; /* not there or bad data */
 };
 
+/* The coordinator's own notes on a job, not saved, all zero at first: nothing in this folder reads them. They live
+ * here so that finding them needs no second map and making them cannot fail. */
+struct queue_watch {
+    struct timer timer;                /* the earliest of what follows, and of the job's expiry */
+    uint64_t hold_due_ms[QUEUE_HOLDS]; /* when a hold ends by itself; 0: it does not */
+    struct list post;                  /* in the line for post-processing */
+    struct nzb *nzb;                   /* fetched by URL, being stored; a reference */
+    uint64_t since_ms, idle_since_ms;  /* the core's two clocks at the last progress */
+    uint64_t wait_changes;             /* goes on when a save has these changes; 0: does not wait */
+    uint64_t io_failed_ms;             /* the first of a row of failed writes; 0: none */
+    uint8_t post_state;                /* none, in line, running */
+    uint8_t rung;                      /* of the ladder for stuck jobs */
+    uint8_t io_tries, url_tries, stage_tries, unpack_tries;
+    bool health_waived; /* the user resumed it although it is beyond repair */
+    bool fetching;      /* its URL */
+    bool long_said;     /* a day in one download was mentioned */
+};
+
 struct queue_source {
     char *stored;    /* state.h: name of the file that holds the text; "" while not stored */
     uint64_t layout; /* of the NZB when the progress was made */
@@ -333,6 +353,8 @@ struct queue_job {
     struct queue_source *sources;
     uint32_t source_count;
     char *shed; /* progress of a past job whose articles were freed, as it is saved; NULL: none */
+
+    struct queue_watch watch;
     uint8_t reload; /* enum queue_reload: what queue_job_reload() makes of it */
 };
 
@@ -458,6 +480,8 @@ enum queue_reload {
     QUEUE_RELOAD_FRESH,        /* everything is */
 };
 int queue_job_reload(struct queue *q, struct queue_job *j, struct nzb *const *nzbs, struct err *e);
+/* The output of a past job is deleted: should it ever come back, it begins from nothing. */
+void queue_job_forget_progress(struct queue *q, struct queue_job *j);
 /* Does a job still need this stored NZB? When not: queue_nzb_forget(). */
 bool queue_nzb_in_use(const struct queue *q, const char *stored);
 

@@ -41,6 +41,19 @@ int queue_job_shed(struct queue *q, struct queue_job *j)
     return 0;
 }
 
+void queue_job_forget_progress(struct queue *q, struct queue_job *j)
+{
+    PRE(j->place != QUEUE_ACTIVE);
+    if (queue_job_shed(q, j) != 0) {
+        for (uint32_t i = 0; i < j->file_count; i++) {
+            queue_file_reset(q, j->files[i]);
+        }
+    }
+    mem_free(j->shed);
+    j->shed = NULL;
+    queue_changed(q, j);
+}
+
 /* All files of all its NZBs, nothing fetched. */
 static int build_fresh(struct queue *q, struct queue_job *j, struct nzb *const *nzbs,
                        int64_t now_at)

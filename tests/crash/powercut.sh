@@ -13,6 +13,10 @@ program=("$@")
 
 skip() { echo "SKIPPED: $1" >&2; exit 77; }
 [ "$(id -u)" -eq 0 ] || skip "cutting the power of a loop device needs root"
+# In a mount namespace of our own: a copy of our mount in somebody else's would keep the dead file system alive.
+if [ -z "${POWERCUT_ALONE:-}" ]; then
+    POWERCUT_ALONE=1 exec unshare --mount --propagation private "$0" "$cuts" "${program[@]}"
+fi
 
 work=$(mktemp -d)
 mounted=
