@@ -212,7 +212,7 @@ static int take_line(struct loader *l, json_t *line, const char *files_at, size_
             return err_sys(e, -ENOMEM, "job");
         }
     }
-    if (queue_job_ensure_stats(q, j) != 0) {
+    if (queue_job_ensure_stats(j, q->servers, q->server_count) != 0) {
         queue_job_free(q, j);
         return err_sys(e, -ENOMEM, "job");
     }
