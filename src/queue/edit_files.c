@@ -93,6 +93,7 @@ void edit_delete_files(struct edit *x)
                 continue;
             }
             x->results[i].todo = QUEUE_TODO_DROP_LEASES | QUEUE_TODO_DELETE_FILES;
+            x->results[i].new_id = t.job->id; /* the file itself will be gone */
             t.job->mark = q->batch;
         }
     }
@@ -111,12 +112,8 @@ void edit_delete_files(struct edit *x)
             todo = QUEUE_TODO_DELETE_FILES;
             a--; /* the next one moved up */
         }
-        for (uint32_t i = 0; i < x->edit->id_count && todo != 0; i++) {
-            if (x->results[i].code == 0 && x->results[i].new_id == 0) {
-                x->results[i].new_id = id; /* the job to look at */
-                x->results[i].todo |= todo;
-                break;
-            }
+        for (uint32_t i = 0; i < x->edit->id_count; i++) {
+            x->results[i].todo |= x->results[i].new_id == id ? todo : 0;
         }
     }
     x->reorder = true;
