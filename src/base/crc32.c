@@ -13,6 +13,13 @@
 enum { POLY = (int)0xEDB88320u };
 
 static const struct crc32_kernel kernels[] = {
+#if defined(WEIR_SIMD) && defined(__x86_64__)
+    {"avx512", CPU_AVX512 | CPU_VPCLMUL | CPU_PCLMUL | CPU_SSE41, crc32_update_avx512},
+    {"vpclmul", CPU_VPCLMUL | CPU_PCLMUL | CPU_SSE41, crc32_update_vpclmul},
+    {"pclmul", CPU_PCLMUL | CPU_SSE41, crc32_update_pclmul},
+#elif defined(WEIR_SIMD) && defined(__aarch64__)
+    {"armv8", CPU_ARM_CRC, crc32_update_armv8},
+#endif
     {"scalar", 0, crc32_update_scalar},
     {NULL, 0, NULL},
 };

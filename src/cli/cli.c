@@ -4,6 +4,8 @@
 #include <signal.h>
 #include <string.h>
 
+#include "base/nearest.h"
+
 static int unknown_word(const struct cli_command *parent, const char *path,
                         const struct cli_command *const *table, const char *word)
 {
@@ -16,7 +18,7 @@ static int unknown_word(const struct cli_command *parent, const char *path,
         names[n++] = (*table)->name;
     }
     names[n] = NULL;
-    const char *near = cli_nearest(word, names);
+    const char *near = nearest(word, names);
     if (near != NULL) {
         return cli_usage_error(&a, "unknown command '%s'; did you mean '%s'?", word, near);
     }

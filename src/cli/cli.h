@@ -86,9 +86,6 @@ int cli_usage_error(const struct cli_args *a, const char *fmt, ...)
 int cli_failed(const struct cli_args *a, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* The name of `known` (ends with NULL) that is nearest to `word`, or NULL when none is near. */
-const char *cli_nearest(const char *word, const char *const *known);
-
 /* ---- texts made from the table (help.c) ---- */
 
 void cli_help_overview(FILE *f);

@@ -48,7 +48,7 @@ void yenc_article_init(struct yenc_article *a, bool lf_ends)
     a->capacity = a->len = 0;
     a->decoded = a->raw = 0;
     a->crc = 0;
-    a->uu_begin = a->uu_end = a->uu_gap = a->uu_torn = false;
+    a->uu_begin = a->uu_end = a->uu_waits = a->uu_gap = a->uu_torn = false;
     a->mode = TEXT;
     a->raw_state = YENC_AT_LINE;
     a->lf_ends = lf_ends;
@@ -252,6 +252,7 @@ static void on_text(struct yenc_article *a)
     } else if (a->kept == 61 && a->line[0] == 'M' && yenc_uu_line(a->line, 61, bytes) == 45) {
         a->mode = UU; /* a later part of a post: no begin line */
         a->format = YENC_FORMAT_UU;
+        a->uu_waits = true;
     }
 }
 
@@ -311,6 +312,12 @@ static enum yenc_feed feed_line(struct yenc_article *a, const uint8_t **src, con
     if (a->mode == UU && a->capacity - a->len < YENC_UU_LINE_BYTES) {
         return YENC_FEED_ROOM;
     }
+    if (a->uu_waits) {
+        a->uu_waits = false;
+        on_uu(a);
+        next_line(a);
+        return YENC_FEED_MORE;
+    }
     bool complete = collect(a, src, end);
     if (a->line_len > YENC_TEXT_LINE_MAX) {
         judge(a, YENC_LIMIT, "a line of more than 64 KiB");
@@ -342,32 +349,35 @@ static enum yenc_feed feed_line(struct yenc_article *a, const uint8_t **src, con
     default:
         break; /* TAIL */
     }
-    next_line(a);
+    if (!a->uu_waits) {
+        next_line(a);
+    }
     return YENC_FEED_MORE;
 }
 
-/* Decodes one slice: into out, or, once all that was declared is there, into the void. */
+/* Decodes one slice: into out, or, once all that was declared is there, into the void. Without room, one byte at a time
+ * goes as long as nothing comes out, so that room is asked for only when the =ypart line, too, is known. */
 static enum yenc_feed feed_data(struct yenc_article *a, const uint8_t **src, const uint8_t *end)
 {
     uint8_t dropped[DROPPED];
-    size_t n = (size_t)(end - *src);
+    size_t n = (size_t)(end - *src), room = a->capacity - a->len;
     uint64_t left = part_size(a) - a->len;
-    size_t room = a->capacity - a->len;
-    if (left > 0 && room == 0) {
-        return YENC_FEED_ROOM;
-    }
-    uint64_t most = left == 0 ? DROPPED : left < room ? left : room;
+    bool keeps = left > 0 && room > 0;
+    uint64_t most = left == 0 ? DROPPED : room == 0 ? 1 : left < room ? left : room;
     most = most < SLICE ? most : SLICE;
     n = n < most ? n : (size_t)most;
 
-    uint8_t *to = left > 0 ? a->out + a->len : dropped;
+    uint8_t *to = keeps ? a->out + a->len : dropped;
     struct yenc_raw r = {*src, *src + n, to, a->raw_state, a->lf_ends};
     enum yenc_stop stop = yenc_decode(&r);
     size_t made = (size_t)(r.dst - to);
+    if (left > 0 && room == 0 && made > 0) {
+        return YENC_FEED_ROOM; /* the byte is decoded again */
+    }
     *src = r.src;
     a->raw_state = (uint8_t)r.state;
     a->decoded += made;
-    if (left > 0) {
+    if (keeps) {
         a->crc = crc32_update(a->crc, to, made);
         a->len += made;
     }
@@ -391,7 +401,7 @@ enum yenc_feed yenc_article_feed(struct yenc_article *a, const uint8_t *src, siz
     uint64_t allowed = YENC_RAW_MAX - a->raw;
     const uint8_t *p = src, *end = src + (n < allowed ? n : (size_t)allowed);
     enum yenc_feed f = YENC_FEED_MORE;
-    while (p < end && f == YENC_FEED_MORE) {
+    while ((p < end || a->uu_waits) && f == YENC_FEED_MORE) {
         f = a->mode == DATA ? feed_data(a, &p, end) : feed_line(a, &p, end);
     }
     *used = (size_t)(p - src);
@@ -408,11 +418,14 @@ void yenc_article_finish(struct yenc_article *a)
     if (a->mode == DONE || a->verdict == YENC_LIMIT) {
         return;
     }
-    /* A last line without its line end still counts; it cannot be a dot line that matters. */
+    /* A last line without its line end still counts. */
     if (a->mode != DATA && a->line_len > 0) {
-        const uint8_t lf = '\n';
-        const uint8_t *src = &lf;
-        feed_line(a, &src, src + 1);
+        const uint8_t lf = '\n', *src = &lf;
+        enum yenc_feed f = feed_line(a, &src, src + 1);
+        if (f == YENC_FEED_MORE && src == &lf) {
+            f = feed_line(a, &src, src + 1); /* the first was one that had waited for room */
+        }
+        a->uu_torn = a->uu_torn || f == YENC_FEED_ROOM;
     }
     settle(a);
     a->mode = DONE;

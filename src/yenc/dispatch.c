@@ -8,6 +8,13 @@
 #include "yenc/kernel.h"
 
 static const struct yenc_kernel kernels[] = {
+#if defined(WEIR_SIMD) && defined(__x86_64__)
+    {"vbmi2", CPU_AVX512VBMI2 | CPU_GFNI, yenc_decode_vbmi2, yenc_encode_ssse3},
+    {"avx2", CPU_AVX2, yenc_decode_avx2, yenc_encode_ssse3},
+    {"ssse3", CPU_SSSE3 | CPU_SSE41 | CPU_POPCNT, yenc_decode_ssse3, yenc_encode_ssse3},
+#elif defined(WEIR_SIMD) && defined(__aarch64__)
+    {"neon", CPU_NEON, yenc_decode_neon, yenc_encode_scalar},
+#endif
     {"scalar", 0, NULL, yenc_encode_scalar},
     {NULL, 0, NULL, NULL},
 };
@@ -53,7 +60,9 @@ const char *yenc_kernel_name(void)
     return chosen()->name;
 }
 
-enum { STEP = 16 }; /* bytes the specification takes before the kernel is tried again */
+/* Bytes the specification takes before the kernel is tried again; all of them where fewer are left than a kernel
+ * begins with. */
+enum { STEP = 16, TAIL = 64 };
 
 static bool kernel_may_start(enum yenc_state s)
 {
@@ -69,7 +78,8 @@ enum yenc_stop yenc_decode_with(const struct yenc_kernel *k, struct yenc_raw *r)
         if (kernel_may_start(r->state)) {
             k->decode(r);
         }
-        enum yenc_stop stop = yenc_decode_scalar(r, STEP);
+        size_t left = (size_t)(r->end - r->src);
+        enum yenc_stop stop = yenc_decode_scalar(r, left <= TAIL ? left : STEP);
         if (stop != YENC_MORE) {
             return stop;
         }

@@ -8,7 +8,8 @@ struct yenc_kernel {
     const char *name;
     unsigned needs; /* enum cpu_feature bits */
     /* Decodes a stretch from r->src on and may stop wherever it likes before r->end, leaving r->state true; called
-     * only where r->state is AT_LINE, AT_LF, IN_LINE or AFTER_EQ, and leaves one of these. Never consumes a byte of a
+     * only where r->state is AT_LINE, AT_LF, IN_LINE or AFTER_EQ, and leaves one of these or
+     * AFTER_CR. Never consumes a byte of a
      * control line or of a dot line. NULL: the scalar specification does it all. */
     void (*decode)(struct yenc_raw *r);
     /* As yenc_encode(). */
@@ -23,7 +24,26 @@ enum yenc_stop yenc_decode_with(const struct yenc_kernel *k, struct yenc_raw *r)
 
 /* The specification: one byte at a time, at most n bytes. */
 enum yenc_stop yenc_decode_scalar(struct yenc_raw *r, size_t n);
+void yenc_decode_ssse3(struct yenc_raw *r);
+void yenc_decode_avx2(struct yenc_raw *r);
+void yenc_decode_vbmi2(struct yenc_raw *r);
+void yenc_decode_neon(struct yenc_raw *r);
 size_t yenc_encode_scalar(const uint8_t *src, size_t n, unsigned line, uint8_t *dst);
+size_t yenc_encode_ssse3(const uint8_t *src, size_t n, unsigned line, uint8_t *dst);
+
+/* One byte of data. NUL, LF, CR and '=' are always escaped; a dot only where it would need dot-stuffing; TAB and blank
+ * only at the edges of a line, where some servers and newsreaders take them off. */
+static inline uint8_t *yenc_encode_byte(uint8_t *p, uint8_t byte, bool first, bool last)
+{
+    uint8_t c = (uint8_t)(byte + 42);
+    if (c == 0 || c == '\n' || c == '\r' || c == '=' || (c == '.' && first) ||
+        ((c == '\t' || c == ' ') && (first || last))) {
+        *p++ = '=';
+        c = (uint8_t)(c + 64);
+    }
+    *p++ = c;
+    return p;
+}
 
 /* UUencode (uu.c). A line is one without its line end. */
 bool yenc_uu_begin(const char *line, size_t len, char name[YENC_NAME_MAX + 1]);

@@ -109,7 +109,7 @@ enum yenc_format { YENC_FORMAT_NONE, YENC_FORMAT_YENC, YENC_FORMAT_UU };
 enum yenc_feed {
     YENC_FEED_MORE, /* all bytes are used up, the article goes on */
     YENC_FEED_DONE, /* the dot line was found; bytes behind `used` belong to the next reply. The verdict is final */
-    YENC_FEED_ROOM, /* `out` is full: give more with yenc_article_room() and feed the rest */
+    YENC_FEED_ROOM, /* `out` is full: give more with yenc_article_room() and feed the rest, also if that is nothing */
     YENC_FEED_LIMIT /* verdict YENC_LIMIT; feed nothing more */
 };
 
@@ -129,6 +129,7 @@ struct yenc_article {
     bool uu_begin, uu_end; /* UUencode: the begin and the end line were there */
 
     /* Private. */
+    bool uu_waits;        /* the line is UUencode and waits for room */
     bool uu_gap, uu_torn; /* a line that is none; and data behind it */
     uint8_t mode;
     uint8_t raw_state;
