@@ -28,9 +28,7 @@ enum {
     PIECE_MIN = 64 << 20, /* offsets of one piece, at least, if the gap has so many */
     PIECE_BLOCKS = 32,    /* and at least so many blocks */
     FALSE_HITS = 64,
-    PADDING_FREE =
-        1
-        << 30, /* zeros behind short blocks that are hashed, beside four times the data there is */
+    PADDING_FREE = 16 << 20, /* zeros hashed behind short blocks, beside 4 times the data */
 };
 
 /* ---- what the pieces find ---- */
