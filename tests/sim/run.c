@@ -113,6 +113,7 @@ void sim_step(struct sim *s, struct coord_event *ev)
         take_snapshot(s);
     }
     coord_check(s->c);
+    outcome_step(s);
     if (s->steps % 16 == 0) {
         queue_check(coord_queue(s->c));
     }
@@ -243,6 +244,16 @@ static bool all_ended(const struct sim *s)
     return s->calm && coord_queue(s->c)->active_count == 0 && s->op_count == 0;
 }
 
+static bool unanswered(const struct sim *s)
+{
+    for (uint64_t i = 1; i <= s->request_next; i++) {
+        if (s->requests[i].open) {
+            return true;
+        }
+    }
+    return s->op_count > 0;
+}
+
 static void plan(struct sim *s)
 {
     unsigned acts = (unsigned)sim_pick(s, 3, 40);
@@ -299,8 +310,12 @@ void sim_run(struct sim *s, uint64_t seed, bool trace)
         }
     }
     /* Answers that wait for the last save. */
-    for (unsigned i = 0; i < 2000 && s->op_count + s->heap_count > 0; i++) {
-        struct future f = next_future(s);
+    for (unsigned i = 0; i < 4000 && unanswered(s); i++) {
+        uint64_t due = coord_next_ms(s->c);
+        struct future f = {.what = H_TICK, .at_ms = due};
+        if (s->heap_count > 0 && due >= s->heap[0].at_ms) {
+            f = next_future(s);
+        }
         if (f.what == H_CALM || f.what == H_USER || f.what == H_CRASH) {
             continue;
         }
