@@ -200,6 +200,9 @@ static void on_record(struct sim *s, const struct coord_record *r)
              "job %u is called beyond repair with health %u of %u", j->id, queue_job_health(j),
              queue_job_critical(j));
     }
+    if (r->type == COORD_REC_RECOVERED && r->job_id < JOBS) {
+        s->recovered[r->job_id] = true;
+    }
     if (r->type == COORD_REC_PAR_REQUESTED && r->job_id < JOBS) {
         s->par_requested[r->job_id] = true;
     }

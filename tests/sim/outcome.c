@@ -113,7 +113,7 @@ void outcome_step(struct sim *s)
     struct coord_status st = coord_status(s->c);
     const uint32_t always =
         QUEUE_HOLD_BIT(QUEUE_HOLD_DISK) | QUEUE_HOLD_BIT(QUEUE_HOLD_SERVERS_DOWN);
-    if ((st.holds & always) != 0 || st.rate_limit != 0) {
+    if ((st.holds & always) != 0 || st.rate_limit != 0 || st.leases == coord_lease_room(s->c)) {
         return;
     }
     for (unsigned lane = 0; lane < q->server_count; lane++) {

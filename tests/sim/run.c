@@ -149,7 +149,14 @@ static void start(struct sim *s)
     s->paused_until_ms = (q->holds & QUEUE_HOLD_BIT(QUEUE_HOLD_GLOBAL)) != 0 ? UINT64_MAX : 0;
     s->scheduled = (q->holds & QUEUE_HOLD_BIT(QUEUE_HOLD_SCHEDULE)) != 0;
     struct coord_event ev = {.type = COORD_EV_START};
+    memset(s->recovered, 0, sizeof(s->recovered));
     sim_step(s, &ev);
+    for (uint32_t i = 0; i < q->active_count; i++) {
+        const struct queue_job *j = q->order[i];
+        bool held = (j->holds & QUEUE_HOLD_BIT(QUEUE_HOLD_POISON)) != 0;
+        MUST(s, j->id >= JOBS || !s->recovered[j->id] || j->attempt <= COORD_JOB_ATTEMPTS || held,
+             "job %u died %u times and goes on", j->id, j->attempt);
+    }
 }
 
 static void end_life(struct sim *s)

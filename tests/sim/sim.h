@@ -211,7 +211,7 @@ struct sim {
     bool past_edited;         /* the user did something in the history */
     bool moved_by_hand;       /* an illegal transition was provoked */
     bool bad_window;          /* the disk failed at some time */
-    bool posting[JOBS];
+    bool posting[JOBS], recovered[JOBS];
     bool password_given[JOBS];
     unsigned outstanding; /* fetches not answered */
 };

@@ -65,7 +65,7 @@ static void make_post(struct sim *s, unsigned number)
 {
     struct post *p = &s->posts[number];
     /* Some share a title: duplicates by name. */
-    snprintf(p->title, sizeof(p->title), "post%u", sim_chance(s, 200) ? 0 : number);
+    snprintf(p->title, sizeof(p->title), "post%u", sim_chance(s, 350) ? 0 : number);
     bool young = sim_chance(s, 300);
     p->date = sim_wall_ms(s) / 1000 -
               (int64_t)(young ? sim_pick(s, 10, 3000) : sim_pick(s, 90000, 9000000));
