@@ -137,6 +137,7 @@ static void start(struct sim *s)
                                   .day_bytes = s->day_bytes};
     s->c = coord_new(disk_load(s), &config, (struct clock_time){s->now_ms, sim_wall_ms(s)});
     MUST(s, s->c != NULL, "no core");
+    queue_check(coord_queue(s->c));
     outcome_loaded(s);
     s->running = true;
     s->stopped = false;
