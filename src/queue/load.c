@@ -151,6 +151,7 @@ static int take_articles(struct loader *l, struct queue_job *j, json_t *files, s
             same = same && nzbs[s]->layout == j->sources[s].layout;
         }
         if (same) {
+            queue_job_zero_sums(j); /* a job that waits for its NZB was saved with its sums */
             rc = saved_take_files(l->q, j, nzbs, files, l->now_at, e);
         }
         if (rc == 0 && same) {
