@@ -41,11 +41,15 @@ static unsigned detect(void)
     if ((b7 & bit_AVX2) && (b7 & bit_BMI) && (b7 & bit_BMI2) && (cx & lzcnt)) {
         found |= CPU_AVX2;
         found |= (c7 & bit_VPCLMULQDQ) ? CPU_VPCLMUL : 0;
+        found |= (c7 & bit_GFNI) ? CPU_GFNI : 0;
     }
     const unsigned base512 = bit_AVX512F | bit_AVX512BW | bit_AVX512VL;
     const unsigned vbmi = bit_AVX512VBMI | bit_AVX512VBMI2;
     if ((saved & 0xe6) == 0xe6 && (b7 & base512) == base512 && (c7 & vbmi) == vbmi) {
         found |= CPU_AVX512VBMI2;
+    }
+    if ((saved & 0xe6) == 0xe6 && (b7 & base512) == base512 && (b7 & bit_AVX512DQ)) {
+        found |= CPU_AVX512;
     }
     return found;
 }
@@ -88,6 +92,7 @@ void cpu_feature_names(char *buf, size_t size)
         {CPU_AVX2, "avx2"},       {CPU_VPCLMUL, "vpclmul"},
         {CPU_NEON, "neon"},       {CPU_ARM_CRC, "crc"},
         {CPU_ARM_PMULL, "pmull"}, {CPU_AVX512VBMI2, "avx512vbmi2"},
+        {CPU_AVX512, "avx512"},   {CPU_GFNI, "gfni"},
     };
     size_t used = 0;
     buf[0] = '\0';

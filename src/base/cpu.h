@@ -18,6 +18,8 @@ enum cpu_feature {
     CPU_NEON = 1 << 7,
     CPU_ARM_CRC = 1 << 8,
     CPU_ARM_PMULL = 1 << 9,
+    CPU_AVX512 = 1 << 10, /* F, BW, VL, DQ, and the registers saved */
+    CPU_GFNI = 1 << 11,   /* of any width that the other bits allow */
 };
 
 unsigned cpu_features(void);

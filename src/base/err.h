@@ -23,7 +23,10 @@
     X(ERR_STOPPED, -10010, "stopped")                  \
     X(ERR_UNSAFE, -10011, "unsafe path")               \
     X(ERR_FULL, -10012, "no room")                     \
-    X(ERR_USAGE, -10013, "wrong usage")
+    X(ERR_USAGE, -10013, "wrong usage")                \
+    X(ERR_TLS, -10020, "TLS failed")                   \
+    X(ERR_CERT, -10021, "certificate refused")         \
+    X(ERR_PROTOCOL, -10022, "protocol violated")
 
 enum err_code {
 #define X(name, code, text) name = (code),

@@ -75,6 +75,18 @@ int fsx_fdatasync(const struct fsx *fs, int fd, struct err *e)
     return rv == 0 ? 0 : err_sys(e, rv, "fdatasync");
 }
 
+int fsx_list(const struct fsx *fs, int dirfd, fsx_name_cb each, void *ctx, struct err *e)
+{
+    int rv = fs->ops->list(fs->arg, dirfd, each, ctx);
+    return rv < 0 ? err_sys(e, rv, "list directory") : rv;
+}
+
+int fsx_remove(const struct fsx *fs, int dirfd, const char *name, struct err *e)
+{
+    int rv = fs->ops->unlinkat(fs->arg, dirfd, name, 0);
+    return rv < 0 && rv != -ENOENT ? err_sys(e, rv, "remove %s", name) : 0;
+}
+
 int fsx_sync_dir(const struct fsx *fs, int dirfd, struct err *e)
 {
     int rv = fs->ops->fsync(fs->arg, dirfd);

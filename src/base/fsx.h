@@ -20,6 +20,9 @@
 
 #include "base/err.h"
 
+/* Told each name of a directory, in no order, without "." and ".."; it may remove that one. Not 0: enough. */
+typedef int (*fsx_name_cb)(void *ctx, const char *name);
+
 /* Each returns what the system call does, with -errno instead of -1. */
 struct fsx_ops {
     int (*openat)(void *arg, int dirfd, const char *name, int flags, mode_t mode);
@@ -38,6 +41,8 @@ struct fsx_ops {
     int (*linkat)(void *arg, int dirfd, const char *from, const char *to);
     int (*renameat)(void *arg, int from_dir, const char *from, int to_dir, const char *to);
     int (*unlinkat)(void *arg, int dirfd, const char *name, int flags);
+    int (*list)(void *arg, int dirfd, fsx_name_cb each,
+                void *ctx); /* first non-zero answer ends it */
 };
 
 struct fsx {
@@ -68,6 +73,10 @@ int fsx_fdatasync(const struct fsx *fs, int fd, struct err *e);
 /* Names created, renamed and removed in this directory are on the disk. A filesystem that cannot sync
  * directories at all (EINVAL: some network mounts) is taken at its word. */
 int fsx_sync_dir(const struct fsx *fs, int dirfd, struct err *e);
+/* Tells every name in the directory. What each() answers, if not 0, ends it and is returned. */
+int fsx_list(const struct fsx *fs, int dirfd, fsx_name_cb each, void *ctx, struct err *e);
+/* The name is gone, or was not there. Not synced. */
+int fsx_remove(const struct fsx *fs, int dirfd, const char *name, struct err *e);
 /* Space for `size` bytes is taken now, so that ENOSPC is met here and not in the middle of a download. Where
  * the filesystem cannot do that, the size is set (or, if even that is unknown to it, nothing happens). */
 int fsx_preallocate(const struct fsx *fs, int fd, uint64_t size, struct err *e);

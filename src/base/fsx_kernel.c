@@ -1,8 +1,10 @@
 /* fsx_kernel.c - the ops of fsx.h that call the kernel. No policy here: one call each, -errno on failure. */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/file.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -121,6 +123,34 @@ static int k_unlinkat(void *arg, int dirfd, const char *name, int flags)
     return result(unlinkat(dirfd, name, flags));
 }
 
+/* A descriptor of its own: the caller's position in the directory is not ours to move. */
+static int k_list(void *arg, int dirfd, fsx_name_cb each, void *ctx)
+{
+    (void)arg;
+    int fd = openat(dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), rv = 0;
+    DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
+    if (d == NULL) {
+        rv = -errno;
+        if (fd >= 0) {
+            close(fd);
+        }
+        return rv;
+    }
+    for (errno = 0; rv == 0;) {
+        const struct dirent *entry = readdir(d);
+        if (entry == NULL) {
+            rv = -errno;
+            break;
+        }
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0) {
+            rv = each(ctx, entry->d_name);
+            errno = 0;
+        }
+    }
+    closedir(d);
+    return rv;
+}
+
 static const struct fsx_ops kernel_ops = {
     .openat = k_openat,
     .open_beneath = k_open_beneath,
@@ -138,6 +168,7 @@ static const struct fsx_ops kernel_ops = {
     .linkat = k_linkat,
     .renameat = k_renameat,
     .unlinkat = k_unlinkat,
+    .list = k_list,
 };
 
 const struct fsx fsx_kernel = {&kernel_ops, NULL};

@@ -164,6 +164,12 @@ void jsonw_strn(struct jsonw *j, const char *s, size_t len)
     quoted(j, s, len);
 }
 
+void jsonw_raw(struct jsonw *j, const char *json, size_t len)
+{
+    before_value(j);
+    put(j, json, len);
+}
+
 void jsonw_str(struct jsonw *j, const char *s)
 {
     if (s == NULL) {

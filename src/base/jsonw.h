@@ -45,6 +45,8 @@ void jsonw_uint(struct jsonw *j, uint64_t v);
 void jsonw_double(struct jsonw *j, double v, int decimals); /* not finite: null */
 void jsonw_bool(struct jsonw *j, bool v);
 void jsonw_null(struct jsonw *j);
+/* A value that is JSON text already: not looked at. */
+void jsonw_raw(struct jsonw *j, const char *json, size_t len);
 
 /* "key": value in one call. */
 void jsonw_kstr(struct jsonw *j, const char *key, const char *s);

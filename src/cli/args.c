@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "base/nearest.h"
 #include "cli/cli.h"
 
 static void say(const struct cli_args *a, const char *fmt, va_list args)
@@ -22,7 +23,7 @@ int cli_usage_error(const struct cli_args *a, const char *fmt, ...)
     say(a, fmt, args);
     va_end(args);
     fprintf(stderr, "Try: weir%s%s --help\n", a->path[0] != '\0' ? " " : "", a->path);
-    return CLI_USAGE;
+    return a->command != NULL && a->command->usage_exit != 0 ? a->command->usage_exit : CLI_USAGE;
 }
 
 int cli_failed(const struct cli_args *a, const char *fmt, ...)
@@ -32,45 +33,6 @@ int cli_failed(const struct cli_args *a, const char *fmt, ...)
     say(a, fmt, args);
     va_end(args);
     return CLI_FAILED;
-}
-
-/* Edit distance of two short words; words over 31 bytes are never near. */
-static size_t distance(const char *a, const char *b)
-{
-    enum { MAX = 32 };
-    size_t la = strlen(a), lb = strlen(b), row[MAX];
-    if (la >= MAX || lb >= MAX) {
-        return MAX;
-    }
-    for (size_t j = 0; j <= lb; j++) {
-        row[j] = j;
-    }
-    for (size_t i = 1; i <= la; i++) {
-        size_t diagonal = row[0];
-        row[0] = i;
-        for (size_t j = 1; j <= lb; j++) {
-            size_t best = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-            best = row[j] + 1 < best ? row[j] + 1 : best;
-            best = row[j - 1] + 1 < best ? row[j - 1] + 1 : best;
-            diagonal = row[j];
-            row[j] = best;
-        }
-    }
-    return row[lb];
-}
-
-const char *cli_nearest(const char *word, const char *const *known)
-{
-    const char *best = NULL;
-    size_t nearer_than = strlen(word) / 2 < 3 ? strlen(word) / 2 + 2 : 4;
-    for (; *known != NULL; known++) {
-        size_t d = distance(word, *known);
-        if (d < nearer_than) {
-            nearer_than = d;
-            best = *known;
-        }
-    }
-    return best;
 }
 
 static bool last(const struct cli_option *o)
@@ -89,7 +51,7 @@ static int unknown(const struct cli_args *a, const char *name)
         }
     }
     names[n] = NULL;
-    const char *near = cli_nearest(name, names);
+    const char *near = nearest(name, names);
     if (near != NULL) {
         cli_usage_error(a, "unknown option '--%s'; did you mean '--%s'?", name, near);
     } else {

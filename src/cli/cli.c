@@ -4,9 +4,12 @@
 #include <signal.h>
 #include <string.h>
 
-static int unknown_word(const char *path, const struct cli_command *const *table, const char *word)
+#include "base/nearest.h"
+
+static int unknown_word(const struct cli_command *parent, const char *path,
+                        const struct cli_command *const *table, const char *word)
 {
-    struct cli_args a = {.argc = 0};
+    struct cli_args a = {.command = parent};
     snprintf(a.path, sizeof(a.path), "%s", path);
     enum { MAX = 64 };
     const char *names[MAX];
@@ -15,7 +18,7 @@ static int unknown_word(const char *path, const struct cli_command *const *table
         names[n++] = (*table)->name;
     }
     names[n] = NULL;
-    const char *near = cli_nearest(word, names);
+    const char *near = nearest(word, names);
     if (near != NULL) {
         return cli_usage_error(&a, "unknown command '%s'; did you mean '%s'?", word, near);
     }
@@ -40,18 +43,18 @@ static bool asks_for_help(int argc, const char *const *argv)
     return false;
 }
 
-/* argv[0] is a word that should be in `table`; `path` is what led here. */
-static int run_in(const struct cli_command *const *table, const char *path, int argc,
-                  const char *const *argv)
+/* argv[0] is a word that should be in `table`, that of `parent`; `path` is what led here. */
+static int run_in(const struct cli_command *parent, const struct cli_command *const *table,
+                  const char *path, int argc, const char *const *argv)
 {
     const struct cli_command *c = cli_find(table, argv[0]);
     if (c == NULL) {
-        return unknown_word(path, table, argv[0]);
+        return unknown_word(parent, path, table, argv[0]);
     }
     struct cli_args a = {.command = c, .argc = argc - 1, .argv = argv + 1};
     snprintf(a.path, sizeof(a.path), "%s%s%s", path, path[0] != '\0' ? " " : "", c->name);
     if (c->subs != NULL && argc > 1 && argv[1][0] != '-') {
-        return run_in(c->subs, a.path, argc - 1, argv + 1);
+        return run_in(c, c->subs, a.path, argc - 1, argv + 1);
     }
     if (asks_for_help(argc - 1, argv + 1)) {
         cli_help_command(stdout, a.path, c);
@@ -59,7 +62,7 @@ static int run_in(const struct cli_command *const *table, const char *path, int 
     }
     if (c->subs != NULL) {
         cli_help_command(stderr, a.path, c);
-        return CLI_USAGE;
+        return c->usage_exit != 0 ? c->usage_exit : CLI_USAGE;
     }
     return c->run(&a);
 }
@@ -91,7 +94,7 @@ static int run_link(const struct cli_link *l, int argc, const char *const *argv)
     for (int i = 1; i < argc; i++) {
         words[n++] = argv[i];
     }
-    return run_in(cli_commands, "", n, words);
+    return run_in(NULL, cli_commands, "", n, words);
 }
 
 int cli_run(int argc, const char *const *argv)
@@ -114,5 +117,5 @@ int cli_run(int argc, const char *const *argv)
     if (strcmp(word, "--version") == 0) {
         return cli_version(argc > 2 && strcmp(argv[2], "--json") == 0);
     }
-    return run_in(cli_commands, "", argc - 1, argv + 1);
+    return run_in(NULL, cli_commands, "", argc - 1, argv + 1);
 }

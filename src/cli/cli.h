@@ -36,6 +36,7 @@ struct cli_command {
     const struct cli_command *const
         *subs; /* sub-commands, ends with NULL; NULL: none, then `run` */
     int (*run)(struct cli_args *a);
+    int usage_exit; /* for a wrong command line, where it is not CLI_USAGE */
 };
 
 /* In the order in which `weir --help` shows them; ends with NULL. Each row stands in its cmd_*.c. */
@@ -84,9 +85,6 @@ int cli_usage_error(const struct cli_args *a, const char *fmt, ...)
 /* Prints "weir NAME: message"; returns CLI_FAILED. */
 int cli_failed(const struct cli_args *a, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
-
-/* The name of `known` (ends with NULL) that is nearest to `word`, or NULL when none is near. */
-const char *cli_nearest(const char *word, const char *const *known);
 
 /* ---- texts made from the table (help.c) ---- */
 

@@ -5,9 +5,11 @@
 #include <zlib.h>
 
 #include "base/cpu.h"
+#include "base/crc32.h"
 #include "base/jsonw.h"
 #include "cli/cli.h"
 #include "version.h"
+#include "yenc/yenc.h"
 
 int cli_version(bool json)
 {
@@ -18,6 +20,8 @@ int cli_version(bool json)
         const char *value;
     } rows[] = {
         {"cpu", cpu},
+        {"yenc", yenc_kernel_name()},
+        {"crc32", crc32_kernel_name()},
         {"libuv", uv_version_string()},
         {"openssl", OpenSSL_version(OPENSSL_VERSION_STRING)},
         {"zlib", zlibVersion()},

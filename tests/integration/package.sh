@@ -8,7 +8,7 @@ trap 'rm -rf "$work"' EXIT
 deb=$(echo "$work"/weir_*.deb)
 dpkg-deb -f "$deb" Depends | grep -q libuv1 || fail "depends: $(dpkg-deb -f "$deb" Depends)"
 dpkg-deb -x "$deb" "$work/root"
-for file in bin/weir share/man/man1/weir.1 share/bash-completion/completions/weir share/doc/weir/README.md; do
+for file in bin/weir share/man/man1/weir.1 share/bash-completion/completions/weir share/doc/weir/README.md share/doc/weir/weir.conf.sample; do
     [ -f "$work/root/usr/$file" ] || fail "no usr/$file in the package"
 done
 "$work/root/usr/bin/weir" --version | grep -q '^weir ' || fail "the packaged binary does not run"

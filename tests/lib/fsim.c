@@ -627,6 +627,18 @@ static int s_unlinkat(void *arg, int dirfd, const char *name, int flags)
     return 0;
 }
 
+static int s_list(void *arg, int dirfd, fsx_name_cb each, void *ctx)
+{
+    struct fsim *d = arg;
+    struct inode *dir = dir_of(d, dirfd);
+    int rv = enter(d);
+    for (struct entry *e = dir->seen_names, *next; e != NULL && rv == 0; e = next) {
+        next = e->next; /* each() may remove the one it is told */
+        rv = each(ctx, e->name);
+    }
+    return rv;
+}
+
 static const struct fsx_ops sim_ops = {
     .openat = s_openat,
     .open_beneath = s_open_beneath,
@@ -644,6 +656,7 @@ static const struct fsx_ops sim_ops = {
     .linkat = s_linkat,
     .renameat = s_renameat,
     .unlinkat = s_unlinkat,
+    .list = s_list,
 };
 
 /* ---- the test's side ---- */

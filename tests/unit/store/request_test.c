@@ -28,7 +28,7 @@ void setUp(void)
     dir_make(&dir);
     uv_sem_init(&answered, 0);
     struct store_actor_options o = {
-        .open = {.dir = dir.path, .fs = &fsx_kernel, .job_type = &test_job_type},
+        .open = {.dir = dir.path, .fs = &fsx_kernel, .job_type = test_job_type},
         .clock = &clock_system,
         .keep = {7, 30, 30}};
     TEST_ASSERT_EQUAL_INT_MESSAGE(0, store_actor_start(&actor, &o, &report, &e), e.msg);
@@ -249,7 +249,7 @@ static void test_start_fails(void)
     struct store_actor *other;
     struct err e = {0};
     struct store_actor_options o = {
-        .open = {.dir = "/nowhere/at/all", .fs = &fsx_kernel, .job_type = &test_job_type},
+        .open = {.dir = "/nowhere/at/all", .fs = &fsx_kernel, .job_type = test_job_type},
         .clock = &clock_system};
     TEST_ASSERT_EQUAL_INT(-ENOENT, store_actor_start(&other, &o, NULL, &e));
     TEST_ASSERT_NOT_NULL(strstr(e.msg, "/nowhere/at/all"));

@@ -80,7 +80,7 @@ static int life(struct store *s, struct err *e)
 static int scenario(struct err *e)
 {
     struct store *s;
-    struct store_options o = {dir.path, &fsx_kernel, &test_job_type, now};
+    struct store_options o = {dir.path, &fsx_kernel, test_job_type, now};
     int rv = store_open(&s, &o, NULL, e);
     if (rv != 0) {
         return rv;
@@ -115,7 +115,7 @@ static void test_every_allocation_fails_once(void)
         TEST_ASSERT_EQUAL_INT(fds, dir_open_fds());
         struct store *s;
         struct store_report report;
-        struct store_options o = {dir.path, &fsx_kernel, &test_job_type, now};
+        struct store_options o = {dir.path, &fsx_kernel, test_job_type, now};
         TEST_ASSERT_EQUAL_INT_MESSAGE(0, store_open(&s, &o, &report, &e), e.msg);
         TEST_ASSERT_TRUE(report.how == STORE_AS_LEFT || report.how == STORE_NEW);
         TEST_ASSERT_EQUAL_INT_MESSAGE(0, store_check(s, &e), e.msg);
