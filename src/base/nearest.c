@@ -39,9 +39,10 @@ static size_t distance(const char *a, const char *b)
 const char *nearest(const char *word, const char *const *known)
 {
     const char *best = NULL;
-    size_t nearer_than = strlen(word) / 2 < 3 ? strlen(word) / 2 + 2 : 4;
+    size_t len = strlen(word), nearer_than = len / 2 < 3 ? len / 2 + 2 : 4;
     for (; *known != NULL; known++) {
-        size_t d = distance(word, *known);
+        size_t other = strlen(*known), differ = len > other ? len - other : other - len;
+        size_t d = differ < nearer_than ? distance(word, *known) : differ;
         if (d < nearer_than) {
             nearer_than = d;
             best = *known;

@@ -149,7 +149,7 @@ static int add_server(struct get *g, const char *text)
     unsigned n = g->server_count++;
     s->policy = (struct coord_server){
         .id = n + 1, .level = (int)n, .active = true, .connections = 8, .depth = 2};
-    snprintf(s->policy.name, sizeof(s->policy.name), "%s", s->link.host);
+    memcpy(s->policy.name, s->link.host, sizeof(s->policy.name) - 1); /* cut where it is too long */
     return CLI_OK;
 }
 

@@ -3,10 +3,19 @@
 
 #include <stddef.h>
 
+/* clang-format off */
 const struct cli_command *const cli_commands[] = {
-    &cmd_nzb,   &cmd_yenc,   &cmd_par2, //
-    &cmd_bench, &cmd_config, &cmd_help, NULL, &cmd_newsd, &cmd_get, &cmd_par2, &cmd_help, NULL,
+    &cmd_get,
+    &cmd_nzb,
+    &cmd_par2,
+    &cmd_yenc,
+    &cmd_newsd,
+    &cmd_config,
+    &cmd_bench,
+    &cmd_help,
+    NULL,
 };
+/* clang-format on */
 
 const struct cli_link cli_links[] = {
     {.name = "par2", .words = {"par2"}},

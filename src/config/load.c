@@ -150,10 +150,14 @@ static void add_read_only(struct build *b)
 
 static void add_globals(struct build *b)
 {
-    for (const struct config_section *s = config_sections; s->title != NULL; s++) {
+    uint64_t section = 1;
+    for (const struct config_section *s = config_sections; s->title != NULL; s++, section++) {
         for (const struct config_option *o = s->options; o != NULL && o->name != NULL; o++) {
             struct config_entry e = {.name = o->name, .raw = o->preset, .option = o};
-            build_add(b, &e);
+            struct item *item = build_add(b, &e);
+            if (item != NULL) {
+                item->rank = section << 48 | (uint64_t)(o - s->options);
+            }
         }
     }
 }
@@ -189,22 +193,18 @@ static void add_rest_of_groups(struct build *b)
 
 /* ---- order ---- */
 
+/* For all but the options that stand alone, which got theirs when they were added. */
 static uint64_t rank_of(const struct config_entry *e)
 {
     if (e->option == NULL) { /* read-only ones before all, then extensions, then unknown ones */
         return e->from == CONFIG_FROM_DEFAULT ? 0 : (uint64_t)(e->unknown ? 201 : 200) << 48;
     }
     uint64_t section = 1;
-    for (const struct config_section *s = config_sections; s->title != NULL; s++, section++) {
-        const struct config_option *rows =
-            s->group == CONFIG_GLOBAL ? s->options : config_group_options(s->group);
-        for (uint64_t row = 0; rows[row].name != NULL; row++) {
-            if (&rows[row] == e->option) {
-                return section << 48 | (uint64_t)e->number << 16 | row;
-            }
-        }
+    for (const struct config_section *s = config_sections; s->group != e->group; s++) {
+        section++;
     }
-    return UINT64_MAX;
+    return section << 48 | (uint64_t)e->number << 16 |
+           (uint64_t)(e->option - config_group_options(e->group));
 }
 
 static int by_rank(const void *a, const void *b)
@@ -260,7 +260,9 @@ static const char *expand(struct build *b, const struct config_entry *e, const c
     for (const char *p = home ? raw + 1 : raw; *p != '\0' && fits;) {
         const char *end = strncmp(p, "${", 2) == 0 ? strchr(p, '}') : NULL;
         if (end == NULL) {
-            fits = append(out, &used, p++, 1);
+            size_t plain = 1 + strcspn(p + 1, "$");
+            fits = append(out, &used, p, plain);
+            p += plain;
             continue;
         }
         size_t len = (size_t)(end - p) + 1;
@@ -378,7 +380,8 @@ static int build_all(struct build *b, struct err *e)
     struct item *file = build_find(b, "ConfigFile");
     file->e.raw = file->e.value = b->c.file;
     for (size_t i = 0; i < b->count; i++) {
-        b->items[i].rank = rank_of(&b->items[i].e);
+        struct item *item = &b->items[i];
+        item->rank = item->rank != 0 ? item->rank : rank_of(&item->e);
     }
     qsort(b->items, b->count, sizeof(*b->items), by_rank);
     for (size_t i = 0; i < b->count; i++) {

@@ -229,33 +229,6 @@ static bool attach(struct coord *c, struct queue_job *j, const char *stored)
     return true;
 }
 
-/* The jobs made of this NZB: one, or more when it was split before its text was stored. With a name they may begin;
- * without, nothing was promised yet: they were never here. */
-static void for_all_of(struct coord *c, const struct nzb *nzb, const char *stored)
-{
-    for (uint32_t i = 0; i < c->q->active_count + c->q->past_count; i++) {
-        uint32_t active = c->q->active_count;
-        struct queue_job *j = i < active ? c->q->order[i] : c->q->past[i - active];
-        bool mine = false;
-        for (uint32_t k = 0; k < j->source_count; k++) {
-            if (j->sources[k].nzb != nzb || j->sources[k].stored[0] != '\0') {
-                continue;
-            }
-            mine = true;
-            if (stored != NULL) {
-                (void)queue_job_set_text(c->q, j, &j->sources[k].stored, stored);
-            }
-        }
-        if (mine && stored != NULL) {
-            enter(c, j);
-        } else if (mine && j->life.state == QUEUE_CREATED) {
-            coord_key_forget(c, j->id);
-            coord_remove(c, j);
-            i--; /* the next one has its place */
-        }
-    }
-}
-
 void coord_on_nzb_stored(struct coord *c, const struct coord_nzb *n)
 {
     struct queue_job *j = queue_job(c->q, n->job_id);
@@ -283,7 +256,13 @@ void coord_on_nzb_stored(struct coord *c, const struct coord_nzb *n)
     if (coord_error(n->code)->action == COORD_ACT_HOLD_DISK) {
         coord_no_space(c);
     }
-    for_all_of(c, j->sources[0].nzb, n->code == COORD_OK ? n->stored : NULL);
+    if (n->code == COORD_OK) {
+        (void)queue_job_set_text(c->q, j, &j->sources[0].stored, n->stored);
+        enter(c, j);
+    } else if (j->life.state == QUEUE_CREATED) { /* nothing was promised yet: it was never here */
+        coord_key_forget(c, j->id);
+        coord_remove(c, j);
+    }
     stored_or_not(c, n->job_id, n->code == COORD_OK ? 0 : ERR_FULL, text);
     coord_save_soon(c);
 }

@@ -2,6 +2,7 @@
  *
  * Those that change the queue are answered when the change is durable (save.c); questions at once. */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -181,6 +182,9 @@ static void follow(struct coord *c, const struct queue_edit *e, const struct que
     struct queue_job *j = queue_job(c->q, job_id);
     if (j != NULL && r->code == 0) {
         record_changes(c, j, b);
+        if (e->op == QUEUE_EDIT_FILE_SPLIT) {
+            name_directory(c, j, r->new_id);
+        }
         if ((r->todo & QUEUE_TODO_DELETE_FILES) != 0) {
             const struct queue_file gone = {.id = r->id, .found_name = (char[]){""}};
             coord_delete_files(c, j, files && j->place == QUEUE_ACTIVE ? &gone : NULL);
@@ -205,11 +209,59 @@ static void follow(struct coord *c, const struct queue_edit *e, const struct que
     }
 }
 
+/* Files change their job only while nothing of them is on the disk, and NZBs only when they are stored: neither the
+ * directory nor the stored text would follow. NULL: it may be. */
+static const char *refusal(const struct coord *c, const struct queue_edit *e)
+{
+    for (uint32_t i = 0; i < e->id_count; i++) {
+        const struct queue_file *f = NULL;
+        const struct queue_job *j = NULL;
+        bool begun = false;
+        if (e->op == QUEUE_EDIT_FILE_SPLIT) {
+            f = queue_file(c->q, e->ids[i]);
+            j = f != NULL ? f->job : NULL;
+            begun = f != NULL && (f->done > 0 || f->failed > 0 || f->opened);
+        } else if (e->op == QUEUE_EDIT_GROUP_MERGE) {
+            j = queue_job(c->q, e->ids[i]);
+            for (uint32_t k = 0; i > 0 && j != NULL && k < j->file_count; k++) {
+                f = j->files[k];
+                begun = begun || f->done > 0 || f->failed > 0 || f->opened;
+            }
+        }
+        if (j != NULL && j->life.state == QUEUE_CREATED) {
+            return "its NZB is not stored yet";
+        }
+        if (begun) {
+            return "a part of it is on the disk already";
+        }
+    }
+    return NULL;
+}
+
+/* A job that was split off gets a directory of its own beside the other. */
+static void name_directory(struct coord *c, const struct queue_job *from, uint32_t new_id)
+{
+    struct queue_job *j = queue_job(c->q, new_id);
+    if (j == NULL || j->dest_dir[0] != '\0') {
+        return;
+    }
+    const char *slash = strrchr(from->dest_dir, '/');
+    int parent = slash != NULL ? (int)(slash - from->dest_dir) + 1 : 0;
+    char dir[1024];
+    snprintf(dir, sizeof(dir), "%.*s%s.#%u", parent, from->dest_dir, j->name, j->id);
+    (void)queue_job_set_text(c->q, j, &j->dest_dir, dir);
+}
+
 void coord_edit(struct coord *c, const struct coord_command *cmd)
 {
     struct queue_edit e = *cmd->edit;
     if ((unsigned)e.op >= QUEUE_EDIT_OPS || (e.id_count > 0 && e.ids == NULL)) {
         coord_reply(c, cmd->request, ERR_INVALID, "no such edit");
+        return;
+    }
+    const char *why = refusal(c, &e);
+    if (why != NULL) {
+        coord_reply(c, cmd->request, ERR_CONFLICT, why);
         return;
     }
     struct queue_edit_result *results = mem_zalloc(e.id_count + 1, sizeof(*results));

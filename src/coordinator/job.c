@@ -375,6 +375,11 @@ void coord_go_on(struct coord *c, struct queue_job *j)
     if (j->place != QUEUE_ACTIVE || (j->holds & OWN_STOPS) != 0) {
         return;
     }
+    if (j->life.state == QUEUE_PROCESSING &&
+        j->wanted_unclosed > 0) { /* the user asked for a file */
+        coord_post_leave(c, j);
+        (void)coord_move(c, j, QUEUE_DOWNLOADING, "another file is wanted");
+    }
     switch ((enum queue_state)j->life.state) {
     case QUEUE_CREATED:
         if (j->url[0] != '\0' && j->file_count == 0 && j->source_count == 0) {

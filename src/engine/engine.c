@@ -39,8 +39,10 @@ static void emit(void *arg, const struct coord_effect *fx)
     case COORD_FX_DISCARD:
         fetch_effect(e, fx);
         break;
-    case COORD_FX_BUDGET: /* the pools keep the limit among themselves (nntp/rate.h) */
-    case COORD_FX_VOLUME: /* no store yet */
+    case COORD_FX_RATE: /* the pools keep it among themselves (nntp/rate.h) */
+        nntp_rate_set(&e->fetch.rate, fx->bytes);
+        break;
+    case COORD_FX_VOLUME: /* nobody keeps books yet */
         break;
     case COORD_FX_POST_START:
         verify_start(e, fx->job_id);

@@ -98,7 +98,7 @@ static int grow_index(struct newsd_catalog *c)
     return 0;
 }
 
-int32_t catalog_find(const struct newsd_catalog *c, const char *id, size_t len)
+int32_t newsd_find(const struct newsd_catalog *c, const char *id, size_t len)
 {
     return c->index_room > 0 ? c->index[probe(c, id, len)] : CATALOG_NONE;
 }

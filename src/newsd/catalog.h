@@ -76,7 +76,7 @@ void catalog_end_set(struct newsd_catalog *c);
 int catalog_add_posted(struct newsd_catalog *c, const char *id, size_t id_len);
 
 /* CATALOG_NONE when there is none. `id` is without angle brackets. */
-int32_t catalog_find(const struct newsd_catalog *c, const char *id, size_t len);
+int32_t newsd_find(const struct newsd_catalog *c, const char *id, size_t len);
 const struct newsd_file *catalog_file(const struct newsd_catalog *c, int32_t article);
 /* `[n/m] - "name" yEnc (part/parts)` */
 void catalog_subject(const struct newsd_file *f, uint32_t part, char *out, size_t size);

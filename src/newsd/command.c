@@ -205,7 +205,7 @@ static int32_t find_article(struct newsd_session *s, const char *cmd, char *args
     *by_id = args[0] == '<';
     if (*by_id) {
         int32_t found =
-            args[len - 1] == '>' && len > 2 ? catalog_find(c, args + 1, len - 2) : CATALOG_NONE;
+            args[len - 1] == '>' && len > 2 ? newsd_find(c, args + 1, len - 2) : CATALOG_NONE;
         if (found == CATALOG_NONE) {
             s->server->count.missing++;
             answer(s, cmd, "430 no such article");
@@ -324,7 +324,7 @@ static void do_xhits(struct newsd_session *s, const char *cmd, char *args)
     char line[CATALOG_ID_MAX + 64];
     size_t len = strlen(args);
     if (len > 2 && args[0] == '<' && args[len - 1] == '>') {
-        int32_t i = catalog_find(c, args + 1, len - 2);
+        int32_t i = newsd_find(c, args + 1, len - 2);
         if (i == CATALOG_NONE) {
             answer(s, cmd, "430 no such article");
         } else {

@@ -140,7 +140,7 @@ static const char *store(struct newsd_session *s, char *id)
         len += (size_t)n;
         head += (size_t)n;
     }
-    if (catalog_find(&v->catalog, id, strlen(id)) != CATALOG_NONE) {
+    if (newsd_find(&v->catalog, id, strlen(id)) != CATALOG_NONE) {
         return "duplicate Message-ID";
     }
     uint64_t at;

@@ -498,6 +498,10 @@ void nntp_conn_tick(struct nntp_conn *c)
     if (c->sm.state != NNTP_BODY) {
         return;
     }
+    nntp_conn_room(c); /* for memory that the system lacked: nobody gives that back to us */
+    if (c->sm.state != NNTP_BODY) {
+        return;
+    }
     uint64_t now = now_ms(c);
     if (c->stream.idle_ms != patience_ms(c)) {
         net_stream_set_idle(&c->stream, patience_ms(c)); /* it has proven itself meanwhile */

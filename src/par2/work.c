@@ -23,7 +23,8 @@ unsigned work_threads(const struct work *w, uint64_t pieces)
 
 static void tell(struct work *w)
 {
-    struct par2_progress p = {w->phase, atomic_load(&w->done), w->total};
+    uint64_t done = atomic_load(&w->done);
+    struct par2_progress p = {w->phase, done < w->total ? done : w->total, w->total};
     if (w->options->progress != NULL && w->options->progress(w->options->arg, &p)) {
         atomic_store(&w->stop, true);
     }

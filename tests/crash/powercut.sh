@@ -5,9 +5,6 @@
 # noauto_da_alloc matters: the usual mount option hides a missing fsync in front of a rename.
 #   PROGRAM OPTION... save DIR     saves below DIR for ever and prints one line per acknowledged save
 #   PROGRAM OPTION... check DIR    gets the last such line on stdin; 0: DIR holds that save or a later one, whole
-# What counts is what was acknowledged before the cut began: during it, Linux lets an fsync of the dying file system
-# return 0 now and then. The mounts are in a namespace of their own: a process elsewhere that copies ours (ip netns exec
-# does) would keep the dead file system alive, and the next mount would get that one again.
 # Needs root and loop devices; exits 77 with the reason where it cannot have them.
 set -euo pipefail
 cuts=$1
@@ -16,8 +13,9 @@ program=("$@")
 
 skip() { echo "SKIPPED: $1" >&2; exit 77; }
 [ "$(id -u)" -eq 0 ] || skip "cutting the power of a loop device needs root"
-if [ -z "${POWERCUT_NAMESPACE:-}" ] && unshare -m true 2>/dev/null; then
-    POWERCUT_NAMESPACE=1 exec unshare -m "$0" "$cuts" "$@"
+# In a mount namespace of our own: a copy of our mount in somebody else's would keep the dead file system alive.
+if [ -z "${POWERCUT_ALONE:-}" ]; then
+    POWERCUT_ALONE=1 exec unshare --mount --propagation private "$0" "$cuts" "${program[@]}"
 fi
 
 work=$(mktemp -d)
@@ -43,25 +41,29 @@ for ((cut = 1; cut <= cuts; cut++)); do
     "${program[@]}" save "$work/mnt/dir" >"$work/acks" 2>"$work/errors" &
     saver=$!
     sleep "0.$((RANDOM % 40 + 10))"
-    # EXT4_IOC_SHUTDOWN, flag 2: nothing more is flushed, not even the journal.
-    python3 - "$work/mnt" "$work/acks" "$work/before" <<'PY'
+    # EXT4_IOC_SHUTDOWN, flag 2: nothing more is flushed, not even the journal. What counts is what was acknowledged
+    # before it: a sync that runs into the shutdown may still say OK, which no sync does once the power is gone.
+    last=$(python3 - "$work/mnt" "$work/acks" <<'PY'
 import fcntl, os, struct, sys
 fd = os.open(sys.argv[1], os.O_RDONLY)
-before = open(sys.argv[2]).read()
-open(sys.argv[3], "w").write(before[:before.rfind("\n") + 1])
+lines = open(sys.argv[2]).read().split("\n")[:-1]
 fcntl.ioctl(fd, 0x8004587D, struct.pack("I", 2))
+print(lines[-1] if lines else "")
 PY
+    )
     wait "$saver" 2>/dev/null || true # the disk is gone: its next save fails, and it says so and ends
     saver=
     umount "$work/mnt"
     mounted=
+    # A copy: while another mount namespace still holds the old mount, mounting the same image would give the dead one.
+    cp --sparse=always "$work/image" "$work/next"
+    mv "$work/next" "$work/image"
     mount_it
-    last=$(tail -n 1 "$work/before")
     if ! echo "$last" | "${program[@]}" check "$work/mnt/dir"; then
-        echo "cut $cut of $cuts: acknowledged: '$last' ($(wc -l <"$work/before") saves); left behind:" >&2
+        echo "cut $cut of $cuts: acknowledged: '$last' ($(wc -l <"$work/acks") saves); left behind:" >&2
         ls -l "$work/mnt/dir" >&2
         exit 1
     fi
-    total=$((${total:-0} + $(wc -l <"$work/before")))
+    total=$((${total:-0} + $(wc -l <"$work/acks")))
 done
 echo "$cuts power cuts, $total acknowledged saves, none lost"

@@ -46,7 +46,7 @@ void asker_server(struct asker *a, const struct peer *p)
     s->redial_ms = 50;
 }
 
-void asker_start(struct asker *a)
+bool asker_try_start(struct asker *a)
 {
     uv_mutex_init(&a->lock);
     uv_cond_init(&a->wake);
@@ -63,10 +63,20 @@ void asker_start(struct asker *a)
                                   .arg = a};
     struct err e = {0};
     if (nntp_pool_start(&a->pool, &opts, &e) != 0) {
-        fprintf(stderr, "%s\n", e.msg);
-        IMPOSSIBLE("pool");
+        PRE(e.code != 0 && e.msg[0] != '\0');
+        buf_pool_close(&a->bufs);
+        uv_mutex_destroy(&a->lock);
+        uv_cond_destroy(&a->wake);
+        return false;
     }
     asker_apply(a);
+    return true;
+}
+
+void asker_start(struct asker *a)
+{
+    bool started = asker_try_start(a);
+    PRE(started);
 }
 
 void asker_apply(struct asker *a)

@@ -57,6 +57,8 @@ struct asker {
 /* Before: zero it, asker_server() for each. After: asker_run() as often as wanted. */
 void asker_server(struct asker *a, const struct peer *p);
 void asker_start(struct asker *a);
+/* False: the pool could not be started, and nothing is held. */
+bool asker_try_start(struct asker *a);
 /* Asks for articles 0..count-1; how many arrived with the right bytes. */
 unsigned asker_run(struct asker *a, struct asker_article *list, unsigned count);
 void asker_apply(struct asker *a); /* a->servers as they are now */

@@ -109,10 +109,10 @@ static void test_catalog_ids(void)
     TEST_ASSERT_EQUAL_INT(0, catalog_scan(&other, dir.fd, 0, &e));
     for (size_t i = 0; i < catalog.articles_len; i++) {
         const char *id = catalog.articles[i].id;
-        TEST_ASSERT_EQUAL_INT32(i, catalog_find(&catalog, id, strlen(id)));
+        TEST_ASSERT_EQUAL_INT32(i, newsd_find(&catalog, id, strlen(id)));
         TEST_ASSERT_EQUAL_STRING(id, again.articles[i].id);
-        TEST_ASSERT_EQUAL_INT32(CATALOG_NONE, catalog_find(&other, id, strlen(id)));
-        TEST_ASSERT_EQUAL_INT32(CATALOG_NONE, catalog_find(&catalog, id, strlen(id) - 1));
+        TEST_ASSERT_EQUAL_INT32(CATALOG_NONE, newsd_find(&other, id, strlen(id)));
+        TEST_ASSERT_EQUAL_INT32(CATALOG_NONE, newsd_find(&catalog, id, strlen(id) - 1));
     }
     catalog_free(&again);
     catalog_free(&other);
@@ -129,7 +129,7 @@ static void test_catalog_grows(void)
     TEST_ASSERT_EQUAL_INT(ERR_EXISTS, catalog_add_posted(&catalog, "77@x", 4));
     for (int i = 0; i < 5000; i++) {
         int n = snprintf(id, sizeof(id), "%d@x", i);
-        TEST_ASSERT_EQUAL_INT32(6 + i, catalog_find(&catalog, id, (size_t)n));
+        TEST_ASSERT_EQUAL_INT32(6 + i, newsd_find(&catalog, id, (size_t)n));
     }
 }
 

@@ -347,6 +347,37 @@ static void test_login_and_settings(void)
     end();
 }
 
+/* Whichever allocation fails, every fetch still comes back once, what is said to be found is right, and nothing
+ * leaks; asked again, it arrives. */
+static void test_every_allocation_may_fail(void)
+{
+    for (unsigned k = 1;; k++) {
+        begin();
+        p.cert = cert;
+        peer_start(&p);
+        asker_server(&a, &p);
+        a.servers[0].connections = 1;
+        use_ca(&a.servers[0]);
+        fault_arm(k);
+        bool started = asker_try_start(&a);
+        if (started) {
+            unsigned done = asker_run(&a, list, 4);
+            if (a.results[NNTP_FAILED] == 0) {
+                TEST_ASSERT_EQUAL_UINT(4, done);
+            }
+            TEST_ASSERT_EQUAL_UINT(0, a.wrong_bytes);
+            asker_stop(&a);
+        }
+        bool fired = fault_fired();
+        fault_disarm();
+        peer_stop(&p);
+        if (!fired) {
+            TEST_ASSERT_TRUE(started && k > 10);
+            break;
+        }
+    }
+}
+
 int main(void)
 {
     dir_make(&dir);
@@ -370,6 +401,7 @@ int main(void)
     RUN_TEST(test_stop_gives_everything_back);
     RUN_TEST(test_no_password_for_strangers);
     RUN_TEST(test_login_and_settings);
+    RUN_TEST(test_every_allocation_may_fail);
     int rv = UNITY_END();
     dir_remove(&dir);
     return rv;

@@ -23,6 +23,11 @@ __attribute__((format(printf, 2, 3))) static void say(struct text *t, const char
 char *make_nzb_text(const char *tag, const char *files, size_t *len)
 {
     struct text t = {0};
+    char id[64];
+    snprintf(id, sizeof(id), "%s", tag);
+    for (char *c = id; *c != '\0'; c++) {
+        *c = *c == ' ' ? '_' : *c; /* no blanks in message-ids */
+    }
     say(&t, "<?xml version=\"1.0\"?>\n<nzb xmlns=\"http://www.newzbin.com/DTD/2003/nzb\">\n");
     while (*files != '\0') {
         char name[128];
@@ -40,7 +45,7 @@ char *make_nzb_text(const char *tag, const char *files, size_t *len)
             "<groups><group>a.b.test</group></groups><segments>\n",
             name, segments);
         for (unsigned s = 1; s <= segments; s++) {
-            say(&t, "<segment bytes=\"%u\" number=\"%u\">%s.%s.%u@test</segment>\n", bytes, s, tag,
+            say(&t, "<segment bytes=\"%u\" number=\"%u\">%s.%s.%u@test</segment>\n", bytes, s, id,
                 name, s);
         }
         say(&t, "</segments></file>\n");
