@@ -174,6 +174,20 @@ static void after_job(struct coord *c, const struct queue_edit *e, struct queue_
     }
 }
 
+/* A job that was split off gets a directory of its own beside the other. */
+static void name_directory(struct coord *c, const struct queue_job *from, uint32_t new_id)
+{
+    struct queue_job *j = queue_job(c->q, new_id);
+    if (j == NULL || j->dest_dir[0] != '\0') {
+        return;
+    }
+    const char *slash = strrchr(from->dest_dir, '/');
+    int parent = slash != NULL ? (int)(slash - from->dest_dir) + 1 : 0;
+    char dir[1024];
+    snprintf(dir, sizeof(dir), "%.*s%s.#%u", parent, from->dest_dir, j->name, j->id);
+    (void)queue_job_set_text(c->q, j, &j->dest_dir, dir);
+}
+
 static void follow(struct coord *c, const struct queue_edit *e, const struct queue_edit_result *r,
                    const struct before *b)
 {
@@ -236,20 +250,6 @@ static const char *refusal(const struct coord *c, const struct queue_edit *e)
         }
     }
     return NULL;
-}
-
-/* A job that was split off gets a directory of its own beside the other. */
-static void name_directory(struct coord *c, const struct queue_job *from, uint32_t new_id)
-{
-    struct queue_job *j = queue_job(c->q, new_id);
-    if (j == NULL || j->dest_dir[0] != '\0') {
-        return;
-    }
-    const char *slash = strrchr(from->dest_dir, '/');
-    int parent = slash != NULL ? (int)(slash - from->dest_dir) + 1 : 0;
-    char dir[1024];
-    snprintf(dir, sizeof(dir), "%.*s%s.#%u", parent, from->dest_dir, j->name, j->id);
-    (void)queue_job_set_text(c->q, j, &j->dest_dir, dir);
 }
 
 void coord_edit(struct coord *c, const struct coord_command *cmd)
