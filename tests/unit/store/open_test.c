@@ -334,7 +334,7 @@ static void test_random_damage(void)
     struct dir keep = w.dir, work;
     off_t size = size_of("weir.db");
     unsigned noticed = 0;
-    for (int round = 0; round < 40; round++) {
+    for (int round = 0; round < 25; round++) {
         char command[4 * DIR_PATH_MAX];
         dir_make(&work);
         snprintf(command, sizeof(command), "cp %s/weir.db %s/weir.db.prev %s/", keep.path,
@@ -362,7 +362,7 @@ static void test_random_damage(void)
         }
         dir_remove(&work);
     }
-    printf("%u of 40 damaged files were noticed at opening\n", noticed);
+    printf("%u of 25 damaged files were noticed at opening\n", noticed);
     w.dir = keep;
 }
 

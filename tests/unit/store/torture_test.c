@@ -95,7 +95,7 @@ static int scenario(struct err *e)
 static void test_every_allocation_fails_once(void)
 {
     const char *text_step = getenv("TORTURE_STEP");
-    unsigned step = text_step != NULL ? (unsigned)atoi(text_step) : 61;
+    unsigned step = text_step != NULL ? (unsigned)atoi(text_step) : 127;
     unsigned failed = 0, k, tried = 0;
     int fds = dir_open_fds();
     for (k = 1;; k += step) {
