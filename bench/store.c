@@ -172,6 +172,14 @@ static void events_any(void)
     drop(&p);
 }
 
+static void events_rare(void)
+{
+    struct store_page p;
+    struct store_event_filter f = {.kinds = STORE_KIND_BIT(STORE_EV_STUCK)};
+    must(store_event_list(s, &f, NULL, &p, &e));
+    drop(&p);
+}
+
 static void jobs_any(void)
 {
     struct store_page p;
@@ -292,6 +300,7 @@ int main(int argc, char **argv)
     measure("history all in pages of 1000", history_all, rounds / 10 + 1);
     measure("timeline of a job", timeline, rounds);
     measure("events page of 100 anywhere", events_any, rounds);
+    measure("events of a kind that is not there", events_rare, rounds);
     measure("jobs page of 100 anywhere", jobs_any, rounds);
     measure("jobs queued, first 100", jobs_open, rounds);
     measure("jobs by state, counted", counts, rounds);

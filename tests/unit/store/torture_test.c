@@ -29,8 +29,8 @@ void tearDown(void)
 
 static int lists(struct store *s, struct err *e)
 {
-    struct store_page page;
-    struct store_explain x;
+    struct store_page page = {0};
+    struct store_explain x = {0};
     struct store_job_filter jobs = {0};
     struct store_event_filter events = {.job = 1};
     struct store_history_filter past = {.with_hidden = true};
