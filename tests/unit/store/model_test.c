@@ -440,7 +440,7 @@ int main(void)
     const char *rounds = getenv("MODEL_ROUNDS");
     uint64_t seed = rng_seed(20261118);
     UNITY_BEGIN();
-    for (int i = 0; i < (rounds != NULL ? atoi(rounds) : 12); i++) {
+    for (int i = 0; i < (rounds != NULL ? atoi(rounds) : 8); i++) {
         rng_init(&rng, seed + (uint64_t)i);
         RUN_TEST(test_random_operations);
     }

@@ -115,7 +115,7 @@ static void test_every_request_is_answered(void)
 }
 
 /* Answers are taken in order; a question sees what its sender changed before. */
-enum { MANY = 5000, SENDERS = 4 };
+enum { MANY = 2000, SENDERS = 4 };
 static atomic_uint ok_count, seen_count;
 
 static void count_done(struct store_request *r)
@@ -209,7 +209,7 @@ static void test_no_room_on_the_disk(void)
     atomic_store(&ok_count, 0);
     atomic_store(&failed_count, 0);
     limit_files(600 * 1024); /* EFBIG, as a disk that is full: refused by write() */
-    for (uint32_t i = 0; i < 4000; i++) {
+    for (uint32_t i = 0; i < 2000; i++) {
         struct store_request *r = add(1 + i);
         r->done = note_failure;
         while (store_post(actor, r) == ERR_FULL) {
@@ -220,7 +220,7 @@ static void test_no_room_on_the_disk(void)
     ask(r);
     unsigned ok = atomic_load(&ok_count), failed = atomic_load(&failed_count);
     printf("%u added, %u refused: %s\n", ok, failed, err_name(atomic_load(&failed_code)));
-    TEST_ASSERT_EQUAL_UINT(4000, ok + failed);
+    TEST_ASSERT_EQUAL_UINT(2000, ok + failed);
     TEST_ASSERT_GREATER_THAN_UINT(0, failed);
     TEST_ASSERT_EQUAL_INT_MESSAGE(0, r->code, r->err.msg);
     TEST_ASSERT_EQUAL_INT64(ok, r->out.counts[STORE_CREATED]);
