@@ -140,7 +140,9 @@ static void say_error(const struct store_explain *x, struct words *cause)
     if (worst->server != 0) {
         say(cause, " from server %" PRId32, worst->server);
     }
-    say(cause, worst->count > 1 ? ", %" PRId64 " times" : "", worst->count);
+    if (worst->count > 1) {
+        say(cause, ", %" PRId64 " times", worst->count);
+    }
     say(cause, "%s%.200s", worst->text[0] != '\0' ? ": " : "", worst->text);
 }
 
