@@ -155,6 +155,7 @@ static int take_articles(struct loader *l, struct queue_job *j, json_t *files, s
             rc = saved_take_files(l->q, j, nzbs, files, l->now_at, e);
         }
         if (rc == 0 && same) {
+            queue_job_apply_reload(l->q, j); /* it was to come back in another way than it was */
             for (uint32_t s = 0; s < j->source_count; s++) {
                 nzb_unref(nzbs[s]);
             }
