@@ -215,6 +215,7 @@ struct coord *coord_new(struct queue *q, const struct coord_config *config, stru
         return NULL;
     }
     c->now = now;
+    c->start_ms = now.mono_ms;
     c->random = config->seed;
     c->q = q;
     sm_init(&c->phase, &coord_phase_type, PHASE_RUN, 0);

@@ -151,6 +151,7 @@ static int take_articles(struct loader *l, struct queue_job *j, json_t *files, s
             same = same && nzbs[s]->layout == j->sources[s].layout;
         }
         if (same) {
+            queue_job_zero_sums(j); /* a job that waits for its NZB was saved with its sums */
             rc = saved_take_files(l->q, j, nzbs, files, l->now_at, e);
         }
         if (rc == 0 && same) {
@@ -212,7 +213,7 @@ static int take_line(struct loader *l, json_t *line, const char *files_at, size_
             return err_sys(e, -ENOMEM, "job");
         }
     }
-    if (queue_job_ensure_stats(q, j) != 0) {
+    if (queue_job_ensure_stats(j, q->servers, q->server_count) != 0) {
         queue_job_free(q, j);
         return err_sys(e, -ENOMEM, "job");
     }
@@ -228,7 +229,7 @@ static int take_line(struct loader *l, json_t *line, const char *files_at, size_
 
 static int take_body(struct loader *l, const char *at, const char *end, struct err *e)
 {
-    uint32_t active, past;
+    uint32_t active = 0, past = 0;
     json_t *line = next_line(&at, end);
     int rc = line != NULL ? take_head(l, line, &active, &past, e)
                           : err_set(e, ERR_CORRUPT, "it has no head");

@@ -8,7 +8,7 @@
 #include "queue/saved.h"
 
 /* Everything that tally sums up. */
-static void zero_sums(struct queue_job *j)
+void queue_job_zero_sums(struct queue_job *j)
 {
     j->left_bytes = j->paused_bytes = j->par_bytes = j->extra_bytes = 0;
     j->failed_bytes = j->failed_par_bytes = j->failed_extra_bytes = 0;
@@ -124,7 +124,7 @@ int queue_job_reload(struct queue *q, struct queue_job *j, struct nzb *const *nz
         return err_set(e, ERR_CONFLICT, "job %u: its NZB is not the one it was", j->id);
     }
     struct queue_job before = *j;
-    zero_sums(j);
+    queue_job_zero_sums(j);
     int rc = same ? take_shed(q, j, nzbs, e) : build_fresh(q, j, nzbs, j->created_at);
     if (rc != 0) {
         before.files = j->files;

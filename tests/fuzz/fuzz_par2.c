@@ -72,9 +72,13 @@ static void repair_packets(uint8_t *p, size_t n, bool ids)
     uint8_t id[16] = {0};
     bool known = false;
     for (size_t at = 0; at + HEADER_SIZE <= n;) {
-        uint8_t *k = p + at;
+        uint8_t *k = memmem(p + at, n - at, "PAR2\0PKT", 8);
+        if (k == NULL || n - (size_t)(k - p) < HEADER_SIZE) {
+            break;
+        }
+        at = (size_t)(k - p);
         uint64_t len = get64(k + 8);
-        if (memcmp(k, "PAR2\0PKT", 8) != 0 || len < HEADER_SIZE || len > n - at) {
+        if (len < HEADER_SIZE || len > n - at) {
             at++;
             continue;
         }
