@@ -159,7 +159,11 @@ static void after_job(struct coord *c, const struct queue_edit *e, struct queue_
         coord_forget(c, j);
         return;
     }
-    coord_job_timer(c, j);
+    if (queue_edit_of(e->op) == QUEUE_EDIT_PAST) {
+        coord_watch(c, j); /* it came back as it was, holds and all */
+    } else {
+        coord_job_timer(c, j);
+    }
     if (e->op == QUEUE_EDIT_GROUP_RESUME) {
         resumed(c, j);
     } else if (e->op == QUEUE_EDIT_GROUP_SET_PARAMETER && e->text != NULL &&

@@ -128,6 +128,7 @@ struct coord {
     struct queue *q;
     struct coord_limits limits;
     struct clock_time now;
+    uint64_t start_ms;
     uint64_t read_bytes;
     uint64_t random;
     struct sm phase;

@@ -153,4 +153,10 @@ void coord_on_lost(struct coord *c, const struct coord_disk *d)
     coord_record_job(c, COORD_REC_ERROR, j, COORD_DISK_IO,
                      "what was written is lost; fetched again");
     coord_save_soon(c);
+    if (j->place != QUEUE_ACTIVE || j->life.state > QUEUE_DOWNLOADING || MUTANT(24)) {
+        return;
+    }
+    coord_hold(c, j, QUEUE_HOLD_BACKOFF, 0, "what was written is lost");
+    j->watch.wait_changes = c->q->changes;
+    c->waits_for_save = true;
 }

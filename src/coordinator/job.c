@@ -79,6 +79,7 @@ void coord_hold(struct coord *c, struct queue_job *j, enum queue_hold hold, uint
 void coord_unhold(struct coord *c, struct queue_job *j, enum queue_hold hold)
 {
     bool not_yet = hold == QUEUE_HOLD_BACKOFF && j->watch.wait_changes != 0;
+    j->watch.hold_due_ms[hold] = 0;
     if ((j->holds & QUEUE_HOLD_BIT(hold)) == 0 || not_yet) {
         return;
     }
@@ -197,10 +198,37 @@ void coord_forget(struct coord *c, struct queue_job *j)
     }
 }
 
+/* Something of this job is in its directory, or may be. */
+static bool has_output(const struct queue_job *j)
+{
+    if (j->place == QUEUE_ACTIVE) {
+        return j->reload != QUEUE_RELOAD_FRESH &&
+               (j->file_count > 0 ? j->done_articles > 0 : j->shed != NULL);
+    }
+    return j->life.state == QUEUE_COMPLETED || j->life.state == QUEUE_IMPORTED || j->shed != NULL ||
+           j->done_articles > 0;
+}
+
+/* A job that was retried has left its files to its successor. */
+static bool shares_directory(const struct coord *c, const struct queue_job *j)
+{
+    uint32_t active = c->q->active_count;
+    for (uint32_t i = 0; i < active + c->q->past_count && j->dest_dir[0] != '\0'; i++) {
+        const struct queue_job *o = i < active ? c->q->order[i] : c->q->past[i - active];
+        if (o != j && strcmp(o->dest_dir, j->dest_dir) == 0 && has_output(o)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 void coord_delete_files(struct coord *c, struct queue_job *j, const struct queue_file *f)
 {
     if (f == NULL) {
         queue_job_forget_progress(c->q, j);
+        if (shares_directory(c, j)) {
+            return;
+        }
     }
     coord_after_save(c,
                      &(struct coord_effect){
@@ -406,6 +434,10 @@ void coord_go_on(struct coord *c, struct queue_job *j)
 static void again(struct coord *c, struct queue_job *j, const char *text)
 {
     coord_record_job(c, COORD_REC_RECOVERED, j, COORD_OK, text);
+    if (j->replayed >
+        0) { /* it got on since the last start: whatever ended the program, not this job */
+        j->attempt = 1;
+    }
     if (j->attempt > COORD_JOB_ATTEMPTS && !MUTANT(14)) {
         coord_hold(c, j, QUEUE_HOLD_POISON, 0, "the program died with it again and again");
     }

@@ -201,8 +201,12 @@ static void settle_nobodys(struct coord *c, const struct queue_pick *p)
         return;
     }
     bool missing = queue_only_missing(c->q, p->file, p->index);
-    if (missing && is_young(c, p->file) && round < 4 && !MUTANT(2)) {
-        uint64_t at = c->now.mono_ms + (uint64_t)coord_grace_sec[round] * 1000;
+    /* A restart asks again at once and so uses up a round: the last one is not before its time in this life. */
+    uint64_t last_ms = c->start_ms + COORD_GRACE_MS;
+    bool rounds_left = round < 4 || c->now.mono_ms < last_ms;
+    if (missing && is_young(c, p->file) && rounds_left && !MUTANT(2)) {
+        uint64_t at =
+            round < 4 ? c->now.mono_ms + (uint64_t)coord_grace_sec[round] * 1000 : last_ms;
         if (queue_article_grace(c->q, a, at) == 0) {
             coord_record_error(c, p->job, 0, COORD_NOT_FOUND);
             return;

@@ -93,7 +93,7 @@ void coord_save_maybe(struct coord *c)
     if (!c->save_wanted || c->save_under_way || c->phase.state == PHASE_STOPPED) {
         return;
     }
-    if (c->now.mono_ms < c->save_retry_ms && c->phase.state == PHASE_RUN) {
+    if (c->now.mono_ms < c->save_retry_ms && c->phase.state != PHASE_LAST_SAVE) {
         timer_set(&c->timers, &c->core_timers[CORE_SAVE], c->save_retry_ms);
         return;
     }

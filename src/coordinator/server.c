@@ -51,6 +51,9 @@ uint32_t coord_server_credit(const struct server *s)
         return want < most ? want : most;
     }
     case COORD_SERVER_PROBE:
+        if (MUTANT(23)) { /* everybody runs to the door */
+            return s->connections;
+        }
         return s->probe_lease == 0 ? s->leases + 1 : 0;
     default:
         return 0;
@@ -129,7 +132,7 @@ void coord_server_due(struct coord *c, struct server *s)
 
 void coord_server_disable(struct coord *c, struct server *s, const char *why)
 {
-    if (s->life.state != COORD_SERVER_DISABLED) {
+    if (s->life.state != COORD_SERVER_DISABLED && !MUTANT(7)) {
         timer_stop(&c->timers, &s->timer);
         move(c, s, COORD_SERVER_DISABLED, why);
     }

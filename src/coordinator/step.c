@@ -198,6 +198,9 @@ void coord_step(struct coord *c, const struct coord_event *ev, struct coord_effe
 
 uint64_t coord_next_ms(const struct coord *c)
 {
+    if (c->phase.state == PHASE_STOPPED) {
+        return TIMER_NEVER;
+    }
     if (c->more) {
         return c->now.mono_ms;
     }
@@ -215,6 +218,7 @@ struct coord *coord_new(struct queue *q, const struct coord_config *config, stru
         return NULL;
     }
     c->now = now;
+    c->start_ms = now.mono_ms;
     c->random = config->seed;
     c->q = q;
     sm_init(&c->phase, &coord_phase_type, PHASE_RUN, 0);

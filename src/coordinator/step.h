@@ -46,6 +46,7 @@ enum {
     COORD_STUCK_PROCESSING_MS = 10 * 60 * 1000,
     COORD_STUCK_COMPLETED_MS = 60 * 60 * 1000,
     COORD_STUCK_IMPORTED_MS = 24 * 60 * 60 * 1000,
+    COORD_GRACE_MS = 45 * 60 * 1000, /* of a young post that nobody has */
     COORD_LEASES_MAX = 16384,
     COORD_WAITING_MAX = 1024, /* commands whose change is not durable yet */
     COORD_FILL_MAX = 256,     /* leases given out in one step */

@@ -164,6 +164,7 @@ static bool apply(struct queue *q, const struct record *r)
     }
     f->part[r->index] = (struct queue_part){r->offset, r->size, r->crc};
     queue_article_change(q, f, r->index, r->kind == KIND_DONE ? QUEUE_DONE : QUEUE_FAILED);
+    f->job->replayed++;
     return true;
 }
 

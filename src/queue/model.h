@@ -91,6 +91,11 @@ void queue_file_unlease(struct queue *q, struct queue_file *f);
 int queue_params_set(struct queue_params *p, const char *name, const char *value);
 void queue_params_free(struct queue_params *p);
 
+/* ---- shed.c ---- */
+
+void queue_job_zero_sums(struct queue_job *j); /* before its files are put in again */
+void queue_job_apply_reload(struct queue *q, struct queue_job *j); /* what job->reload says */
+
 /* ---- wait.c ---- */
 
 int queue_waits_new(struct queue *q);

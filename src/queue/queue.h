@@ -355,7 +355,8 @@ struct queue_job {
     char *shed; /* progress of a past job whose articles were freed, as it is saved; NULL: none */
 
     struct queue_watch watch;
-    uint8_t reload; /* enum queue_reload: what queue_job_reload() makes of it */
+    uint32_t replayed; /* articles that the journal brought when it was loaded */
+    uint8_t reload;    /* enum queue_reload: what queue_job_reload() makes of it */
 };
 
 /* ---- the queue ---- */

@@ -124,9 +124,9 @@ static void lose(struct sim *s, uint32_t file_id)
 
 void disk_sync(struct sim *s)
 {
-    uint32_t victim = 1 + (uint32_t)rng_below(&s->r, 40);
+    uint32_t victim = 1 + (uint32_t)rng_below(&s->r, 24);
     s->sync_set = false;
-    if (!s->calm && sim_chance(s, 5) && s->files[victim].exists && !s->files[victim].closed) {
+    if (!s->calm && sim_chance(s, 40) && s->files[victim].exists && !s->files[victim].closed) {
         lose(s, victim); /* a sync failed: nothing in the file can be trusted */
         return;
     }

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "queue/health.h"
 #include "queue/pick.h"
 #include "sim.h"
 
@@ -193,6 +194,15 @@ static void on_record(struct sim *s, const struct coord_record *r)
     sim_say(s, "  record %s job %u server %u %s: %s", coord_record_name(r->type), r->job_id,
             r->server_id, coord_error(r->code)->name, r->text);
     MUST(s, r->type != COORD_REC_ILLEGAL || s->moved_by_hand, "illegal transition: %s", r->text);
+    const struct queue_job *j = queue_job(coord_queue(s->c), r->job_id);
+    if (r->type == COORD_REC_HEALTH && j != NULL) {
+        MUST(s, queue_job_health(j) < queue_job_critical(j),
+             "job %u is called beyond repair with health %u of %u", j->id, queue_job_health(j),
+             queue_job_critical(j));
+    }
+    if (r->type == COORD_REC_RECOVERED && r->job_id < JOBS) {
+        s->recovered[r->job_id] = true;
+    }
     if (r->type == COORD_REC_PAR_REQUESTED && r->job_id < JOBS) {
         s->par_requested[r->job_id] = true;
     }

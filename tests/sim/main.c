@@ -19,6 +19,7 @@ static const char *program;
 static void on_abort(int sig)
 {
     char text[256];
+    fflush(stdout);
     int n = snprintf(text, sizeof(text), "seed %llu failed; see it with: %s --seed %llu --trace\n",
                      (unsigned long long)sim.seed, program, (unsigned long long)sim.seed);
     (void)!write(STDERR_FILENO, text, (size_t)n);

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "queue/dupe.h"
 #include "queue/pick.h"
 #include "sim.h"
 
@@ -101,6 +102,41 @@ void outcome_loaded(struct sim *s)
     }
 }
 
+/* A server that is up and has nothing to do, and a job that nothing holds and that it could serve: one of the two is
+ * forgotten. Holds are taken from the status, not from what the queue was told. */
+void outcome_step(struct sim *s)
+{
+    const struct queue *q = coord_queue(s->c);
+    if (s->stop_asked_ms != 0 || s->limits.rate != 0 || coord_next_ms(s->c) <= s->now_ms) {
+        return;
+    }
+    struct coord_status st = coord_status(s->c);
+    const uint32_t always =
+        QUEUE_HOLD_BIT(QUEUE_HOLD_DISK) | QUEUE_HOLD_BIT(QUEUE_HOLD_SERVERS_DOWN);
+    if ((st.holds & always) != 0 || st.rate_limit != 0 || st.leases == coord_lease_room(s->c)) {
+        return;
+    }
+    for (unsigned lane = 0; lane < q->server_count; lane++) {
+        unsigned i = q->servers[lane].id - 1;
+        if (s->told[i] != COORD_SERVER_UP || !s->servers[i].conf.active ||
+            s->servers[i].inflight > 0) {
+            continue;
+        }
+        for (uint32_t k = 0; k < q->active_count; k++) {
+            const struct queue_job *j = q->order[k];
+            bool loading = j->life.state == QUEUE_QUEUED || j->life.state == QUEUE_DOWNLOADING;
+            bool force = j->priority >= QUEUE_FORCE;
+            bool may = force ? (j->holds & ~QUEUE_FORCE_PASSES) == 0
+                             : j->holds == 0 && st.holds == 0 && s->limits.quota_day == 0;
+            for (uint32_t n = 0; loading && may && n < j->file_count; n++) {
+                const struct queue_file *f = j->files[n];
+                MUST(s, !f->wanted || f->paused || bitset_empty(&f->ready[lane]),
+                     "server %u has nothing to do although job %u waits", i + 1, j->id);
+            }
+        }
+    }
+}
+
 static bool known_reason(const struct sim *s, const char *reason)
 {
     static const char *const always[] = {"par_failed",  "url_",  "nzb_",    "unpack_",
@@ -132,6 +168,11 @@ void outcome_check(struct sim *s)
             MUST(s, unstored || known_reason(s, j->reason), "job %u failed with '%s'", j->id,
                  j->reason);
         }
+    }
+    for (uint32_t i = 0; i < q->past_count && !s->past_edited && s->restarts == 0; i++) {
+        const struct queue_job *j = q->past[i];
+        MUST(s, j->life.state != QUEUE_JOB_FAILED || queue_dupe_wake(coord_queue(s->c), j, 0) == 0,
+             "job %u failed and its standby was not woken", j->id);
     }
     for (uint64_t i = 1; i <= s->request_next; i++) {
         MUST(s, !s->requests[i].open, "request %llu (%s) was never answered", (unsigned long long)i,

@@ -113,6 +113,7 @@ void sim_step(struct sim *s, struct coord_event *ev)
         take_snapshot(s);
     }
     coord_check(s->c);
+    outcome_step(s);
     if (s->steps % 16 == 0) {
         queue_check(coord_queue(s->c));
     }
@@ -136,6 +137,7 @@ static void start(struct sim *s)
                                   .day_bytes = s->day_bytes};
     s->c = coord_new(disk_load(s), &config, (struct clock_time){s->now_ms, sim_wall_ms(s)});
     MUST(s, s->c != NULL, "no core");
+    queue_check(coord_queue(s->c));
     outcome_loaded(s);
     s->running = true;
     s->stopped = false;
@@ -148,7 +150,14 @@ static void start(struct sim *s)
     s->paused_until_ms = (q->holds & QUEUE_HOLD_BIT(QUEUE_HOLD_GLOBAL)) != 0 ? UINT64_MAX : 0;
     s->scheduled = (q->holds & QUEUE_HOLD_BIT(QUEUE_HOLD_SCHEDULE)) != 0;
     struct coord_event ev = {.type = COORD_EV_START};
+    memset(s->recovered, 0, sizeof(s->recovered));
     sim_step(s, &ev);
+    for (uint32_t i = 0; i < q->active_count; i++) {
+        const struct queue_job *j = q->order[i];
+        bool held = (j->holds & QUEUE_HOLD_BIT(QUEUE_HOLD_POISON)) != 0;
+        MUST(s, j->id >= JOBS || !s->recovered[j->id] || j->attempt <= COORD_JOB_ATTEMPTS || held,
+             "job %u died %u times and goes on", j->id, j->attempt);
+    }
 }
 
 static void end_life(struct sim *s)
@@ -243,6 +252,16 @@ static bool all_ended(const struct sim *s)
     return s->calm && coord_queue(s->c)->active_count == 0 && s->op_count == 0;
 }
 
+static bool unanswered(const struct sim *s)
+{
+    for (uint64_t i = 1; i <= s->request_next; i++) {
+        if (s->requests[i].open) {
+            return true;
+        }
+    }
+    return s->op_count > 0;
+}
+
 static void plan(struct sim *s)
 {
     unsigned acts = (unsigned)sim_pick(s, 3, 40);
@@ -299,8 +318,12 @@ void sim_run(struct sim *s, uint64_t seed, bool trace)
         }
     }
     /* Answers that wait for the last save. */
-    for (unsigned i = 0; i < 2000 && s->op_count + s->heap_count > 0; i++) {
-        struct future f = next_future(s);
+    for (unsigned i = 0; i < 4000 && unanswered(s); i++) {
+        uint64_t due = coord_next_ms(s->c);
+        struct future f = {.what = H_TICK, .at_ms = due};
+        if (s->heap_count > 0 && due >= s->heap[0].at_ms) {
+            f = next_future(s);
+        }
         if (f.what == H_CALM || f.what == H_USER || f.what == H_CRASH) {
             continue;
         }

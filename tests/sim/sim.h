@@ -49,13 +49,13 @@ struct post {
     char title[16];
 };
 
-enum copy { COPY_GOOD, COPY_MISSING, COPY_DAMAGED, COPY_WRONG, COPY_LATE };
+enum copy { COPY_GOOD, COPY_MISSING, COPY_DAMAGED, COPY_WRONG, COPY_LATE, COPY_BREAKS };
 
 struct fake_server {
     struct coord_server conf;
-    unsigned missing, damaged, wrong, late; /* of 1000 articles */
-    unsigned drop;                          /* of 1000 answers: the connection breaks */
-    unsigned silent;                        /* of 1000: no answer at all */
+    unsigned missing, damaged, wrong, late, breaks; /* of 1000 articles */
+    unsigned drop;                                  /* of 1000 answers: the connection breaks */
+    unsigned silent;                                /* of 1000: no answer at all */
     unsigned latency_ms;
     unsigned max_connections;               /* more are refused; 0: any */
     uint64_t down_from_ms, down_until_ms;   /* cannot be reached */
@@ -208,9 +208,10 @@ struct sim {
     bool par_requested[JOBS], files_edited[JOBS];
     enum coord_server_state told[SERVERS];
     unsigned probes[SERVERS]; /* fetches since the last change of state */
+    bool past_edited;         /* the user did something in the history */
     bool moved_by_hand;       /* an illegal transition was provoked */
     bool bad_window;          /* the disk failed at some time */
-    bool posting[JOBS];
+    bool posting[JOBS], recovered[JOBS];
     bool password_given[JOBS];
     unsigned outstanding; /* fetches not answered */
 };
@@ -272,6 +273,7 @@ void user_url(struct sim *s, uint64_t n);
 uint64_t user_command(struct sim *s, struct coord_command *cmd);
 
 /* outcome.c */
+void outcome_step(struct sim *s); /* after every step */
 void outcome_post(struct sim *s, uint32_t job_id);
 void outcome_check(struct sim *s);
 void outcome_loaded(struct sim *s);

@@ -16,6 +16,14 @@ uint64_t user_command(struct sim *s, struct coord_command *cmd)
         s->requests[n].number = cmd->edit->number;
         s->requests[n].job_id = cmd->edit->id_count == 1 ? cmd->edit->ids[0] : 0;
     }
+    if (cmd->op ==
+        COORD_EDIT) { /* what the user does to names, keys or the history changes who stands by for whom */
+        s->past_edited |= cmd->edit->op != QUEUE_EDIT_GROUP_PAUSE &&
+                          cmd->edit->op != QUEUE_EDIT_GROUP_RESUME &&
+                          cmd->edit->op != QUEUE_EDIT_GROUP_SET_PRIORITY &&
+                          cmd->edit->op != QUEUE_EDIT_GROUP_SET_PARAMETER &&
+                          queue_edit_of(cmd->edit->op) != QUEUE_EDIT_FILE;
+    }
     cmd->request = n;
     struct coord_event ev = {.type = COORD_EV_COMMAND, .command = *cmd};
     sim_say(s, "user: %s %s (request %llu)", coord_op_name(cmd->op),
@@ -265,8 +273,19 @@ void user_calm(struct sim *s)
         user_command(s, &cmd);
     }
     uint32_t ids[JOBS], count = 0;
+    /* Only those that wait for the user: the others must get on by themselves. */
+    const uint32_t waits_for_user =
+        QUEUE_HOLD_BIT(QUEUE_HOLD_USER) | QUEUE_HOLD_BIT(QUEUE_HOLD_HEALTH) |
+        QUEUE_HOLD_BIT(QUEUE_HOLD_PASSWORD) | QUEUE_HOLD_BIT(QUEUE_HOLD_POISON);
     for (uint32_t i = 0; i < q->active_count && count < JOBS; i++) {
-        ids[count++] = q->order[i]->id;
+        const struct queue_job *j = q->order[i];
+        bool paused = (j->holds & waits_for_user) != 0;
+        for (uint32_t k = 0; k < j->file_count; k++) {
+            paused = paused || j->files[k]->paused;
+        }
+        if (paused) {
+            ids[count++] = j->id;
+        }
     }
     for (uint32_t i = 0; i < count; i++) {
         edit_one(s, QUEUE_EDIT_GROUP_RESUME, ids[i], 0, "");

@@ -65,7 +65,7 @@ static void make_post(struct sim *s, unsigned number)
 {
     struct post *p = &s->posts[number];
     /* Some share a title: duplicates by name. */
-    snprintf(p->title, sizeof(p->title), "post%u", sim_chance(s, 200) ? 0 : number);
+    snprintf(p->title, sizeof(p->title), "post%u", sim_chance(s, 350) ? 0 : number);
     bool young = sim_chance(s, 300);
     p->date = sim_wall_ms(s) / 1000 -
               (int64_t)(young ? sim_pick(s, 10, 3000) : sim_pick(s, 90000, 9000000));
@@ -118,6 +118,7 @@ static void make_server(struct sim *s, unsigned i)
     if (sim_chance(s, 450)) {
         v->reliable = false;
         v->wrong = (unsigned)(sim_chance(s, 300) ? sim_pick(s, 0, 200) : 0);
+        v->breaks = (unsigned)(sim_chance(s, 200) ? sim_pick(s, 0, 100) : 0);
         v->drop = (unsigned)(sim_chance(s, 500) ? sim_pick(s, 0, 400) : 0);
         v->silent = (unsigned)(sim_chance(s, 200) ? sim_pick(s, 0, 100) : 0);
         v->max_connections = (unsigned)(sim_chance(s, 250) ? sim_pick(s, 1, 3) : 0);
@@ -154,6 +155,10 @@ enum copy world_copy(const struct sim *s, unsigned server, unsigned post, unsign
         return COPY_WRONG;
     }
     of -= v->wrong;
+    if (of < v->breaks) {
+        return COPY_BREAKS; /* the server always dies of this one */
+    }
+    of -= v->breaks;
     return of < v->late ? COPY_LATE : COPY_GOOD;
 }
 
@@ -257,6 +262,10 @@ void world_answer(struct sim *s, uint64_t n)
             break;
         case COPY_WRONG:
             r->code = COORD_WRONG_ARTICLE;
+            break;
+        case COPY_BREAKS:
+            r->code = sim_chance(s, 500) ? COORD_EOF : COORD_DESYNC;
+            r->began = true;
             break;
         case COPY_GOOD:
             break;
