@@ -230,7 +230,6 @@ static int take_line(struct loader *l, json_t *line, const char *files_at, size_
 
 static int take_body(struct loader *l, const char *at, const char *end, struct err *e)
 {
-    uint32_t active = 0, past = 0;
     uint32_t active = 0, past = 0; /* gcc at -O1 does not see that take_head() sets them */
     json_t *line = next_line(&at, end);
     int rc = line != NULL ? take_head(l, line, &active, &past, e)
