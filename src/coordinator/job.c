@@ -79,6 +79,7 @@ void coord_hold(struct coord *c, struct queue_job *j, enum queue_hold hold, uint
 void coord_unhold(struct coord *c, struct queue_job *j, enum queue_hold hold)
 {
     bool not_yet = hold == QUEUE_HOLD_BACKOFF && j->watch.wait_changes != 0;
+    j->watch.hold_due_ms[hold] = 0;
     if ((j->holds & QUEUE_HOLD_BIT(hold)) == 0 || not_yet) {
         return;
     }

@@ -33,7 +33,7 @@ void coord_post_fill(struct coord *c)
         struct queue_job *j = LIST_ENTRY(node, struct queue_job, watch.post);
         j->watch.post_state = POST_RUNNING;
         c->post_running++;
-        coord_progress(c, j);
+        j->watch.since_ms = c->free_clock_ms; /* its time begins; to begin again is no progress */
         coord_record_job(c, COORD_REC_STAGE, j, COORD_OK, "post-processing begins");
         coord_emit(c, &(struct coord_effect){.type = COORD_FX_POST_START, .job_id = j->id});
     }

@@ -198,6 +198,9 @@ void coord_step(struct coord *c, const struct coord_event *ev, struct coord_effe
 
 uint64_t coord_next_ms(const struct coord *c)
 {
+    if (c->phase.state == PHASE_STOPPED) {
+        return TIMER_NEVER;
+    }
     if (c->more) {
         return c->now.mono_ms;
     }

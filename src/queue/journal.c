@@ -163,10 +163,8 @@ static bool apply(struct queue *q, const struct record *r)
         return false;
     }
     f->part[r->index] = (struct queue_part){r->offset, r->size, r->crc};
-    queue_tally_in(q, f);
-    queue_file_refresh_one(q, f, r->index);
-    f->job->replayed++;
     queue_article_change(q, f, r->index, r->kind == KIND_DONE ? QUEUE_DONE : QUEUE_FAILED);
+    f->job->replayed++;
     return true;
 }
 

@@ -155,6 +155,7 @@ static int take_articles(struct loader *l, struct queue_job *j, json_t *files, s
             rc = saved_take_files(l->q, j, nzbs, files, l->now_at, e);
         }
         if (rc == 0 && same) {
+            queue_job_apply_reload(l->q, j); /* it was to come back in another way than it was */
             for (uint32_t s = 0; s < j->source_count; s++) {
                 nzb_unref(nzbs[s]);
             }
@@ -229,7 +230,7 @@ static int take_line(struct loader *l, json_t *line, const char *files_at, size_
 
 static int take_body(struct loader *l, const char *at, const char *end, struct err *e)
 {
-    uint32_t active = 0, past = 0;
+    uint32_t active = 0, past = 0; /* gcc at -O1 does not see that take_head() sets them */
     json_t *line = next_line(&at, end);
     int rc = line != NULL ? take_head(l, line, &active, &past, e)
                           : err_set(e, ERR_CORRUPT, "it has no head");

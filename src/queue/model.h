@@ -94,6 +94,7 @@ void queue_params_free(struct queue_params *p);
 /* ---- shed.c ---- */
 
 void queue_job_zero_sums(struct queue_job *j); /* before its files are put in again */
+void queue_job_apply_reload(struct queue *q, struct queue_job *j); /* what job->reload says */
 
 /* ---- wait.c ---- */
 

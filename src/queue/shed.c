@@ -104,6 +104,18 @@ static void retry_failed(struct queue *q, struct queue_file *f)
     queue_file_show(q, f);
 }
 
+void queue_job_apply_reload(struct queue *q, struct queue_job *j)
+{
+    for (uint32_t i = 0; i < j->file_count; i++) {
+        if (j->reload == QUEUE_RELOAD_FRESH) {
+            queue_file_reset(q, j->files[i]);
+        } else if (j->reload == QUEUE_RELOAD_RETRY_FAILED) {
+            retry_failed(q, j->files[i]);
+        }
+    }
+    j->reload = QUEUE_RELOAD_AS_WAS;
+}
+
 static int take_shed(struct queue *q, struct queue_job *j, struct nzb *const *nzbs, struct err *e)
 {
     json_t *files = json_loads(j->shed, 0, NULL);
@@ -132,19 +144,12 @@ int queue_job_reload(struct queue *q, struct queue_job *j, struct nzb *const *nz
         *j = before;
         return err_wrap(e, rc, "job %u", j->id);
     }
-    for (uint32_t i = 0; i < j->file_count; i++) {
-        if (j->reload == QUEUE_RELOAD_FRESH) {
-            queue_file_reset(q, j->files[i]);
-        } else if (j->reload == QUEUE_RELOAD_RETRY_FAILED) {
-            retry_failed(q, j->files[i]);
-        }
-    }
+    queue_job_apply_reload(q, j);
     for (uint32_t s = 0; s < j->source_count; s++) {
         nzb_unref(nzbs[s]);
     }
     mem_free(j->shed);
     j->shed = NULL;
-    j->reload = QUEUE_RELOAD_AS_WAS;
     queue_order_rebuild(q);
     queue_changed(q, j);
     return 0;

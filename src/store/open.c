@@ -100,8 +100,8 @@ static int check_version(struct db *db, int *version, struct err *e)
 }
 
 /* Opens `name` and looks whether it can be trusted. GOOD leaves *db open. */
-static enum store_found probe(struct store *s, const char *name, struct db *db, int *version,
-                              char *why, size_t size, struct err *e)
+static enum store_found probe_once(struct store *s, const char *name, struct db *db, int *version,
+                                   char *why, size_t size, struct err *e)
 {
     char path[PATH_MAX];
     struct stat st;
@@ -145,6 +145,21 @@ static enum store_found probe(struct store *s, const char *name, struct db *db, 
     }
     err_wrap(e, rv, "%s", name);
     return FOUND_FAILED;
+}
+
+/* SQLite tells a read that failed with EIO as damage, too. Only what looks bad twice is bad. */
+static enum store_found probe(struct store *s, const char *name, struct db *db, int *version,
+                              char *why, size_t size, struct err *e)
+{
+    enum store_found found = probe_once(s, name, db, version, why, size, e);
+    if (found == FOUND_BAD) {
+        log_warning("%s looks damaged (%s); looking again", name, why);
+        found = probe_once(s, name, db, version, why, size, e);
+    }
+    if (found == FOUND_GOOD) {
+        why[0] = '\0';
+    }
+    return found;
 }
 
 /* ---- making, restoring ---- */

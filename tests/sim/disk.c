@@ -222,7 +222,9 @@ static void do_write(struct sim *s, const struct op *op)
 {
     struct coord_event ev = {.type = COORD_EV_WRITTEN,
                              .disk = {.lease = op->lease, .code = fault(s)}};
-    if (ev.disk.code == COORD_OK) {
+    if (!file_of(s, op->file_id)->open) {
+        ev.disk.code = COORD_DISK_IO;
+    } else if (ev.disk.code == COORD_OK) {
         write_cell(s, op);
     } else if (sim_chance(s, 500)) { /* half of it */
         struct op torn = *op;
@@ -279,6 +281,7 @@ void disk_do(struct sim *s)
             sim_step(s, &ev);
         }
         file_of(s, op.file_id)->job_id = op.job_id;
+        file_of(s, op.file_id)->open = true;
         break;
     case OP_WRITE:
         do_write(s, &op);
@@ -333,6 +336,7 @@ void disk_crash(struct sim *s)
     s->kept_count = 0;
     for (unsigned i = 0; i < FILES; i++) {
         struct disk_file *f = &s->files[i];
+        f->open = false;
         for (unsigned k = 0; k < f->room; k++) {
             struct cell *c = &f->cells[k];
             if (c->there && !c->synced) {

@@ -75,6 +75,7 @@ struct cell { /* one article's bytes in a file */
 struct disk_file {
     uint32_t job_id;
     bool exists, closed;
+    bool open; /* what was lost or deleted takes no write before it is opened again */
     struct cell *cells; /* by index of 1000 bytes */
     unsigned room;
 };

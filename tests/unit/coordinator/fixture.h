@@ -31,6 +31,7 @@ struct fixture {
     enum coord_code save_code, store_code, write_code, close_code; /* what the disk answers */
     bool no_disk;                                                  /* it does not answer at all */
     bool in_disk;
+    bool no_check; /* the test has put the job into a state by force */
 };
 
 /* Servers 1..n with one connection and one article each; change f->servers and f->limits between the two. */

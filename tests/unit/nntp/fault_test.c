@@ -169,7 +169,8 @@ static void test_session_faults(void)
         for (int place = 0; place < PEER_PLACES; place++) {
             for (unsigned bits = 0; bits < 8 && (rows[i].places & (1u << place)); bits++) {
                 if (chosen(&rows[i], place, bits)) {
-                    session_fault(&rows[i], place, bits & 1, bits & 2, bits & 4, false);
+                    session_fault(&rows[i], (enum peer_place)place, bits & 1, bits & 2, bits & 4,
+                                  false);
                 }
             }
         }
@@ -184,7 +185,8 @@ static void test_session_faults_over_tls(void)
         for (int place = 0; place < PEER_PLACES; place++) {
             for (unsigned bits = 0; bits < 8; bits++) {
                 if (chosen(&rows[i], place, bits)) {
-                    session_fault(&rows[i], place, bits & 1, bits & 2, bits & 4, true);
+                    session_fault(&rows[i], (enum peer_place)place, bits & 1, bits & 2, bits & 4,
+                                  true);
                 }
             }
         }
