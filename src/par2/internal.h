@@ -132,7 +132,6 @@ struct file {
     enum par2_state state;
     uint32_t renamed_from; /* PAR2_RENAMED: the source */
     bool recoverable;
-    bool by_claim; /* complete by claim; never opened */
 };
 
 struct source {
