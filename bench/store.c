@@ -13,24 +13,12 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "queue/queue.h"
 #include "store/event.h"
 #include "store/explain.h"
 #include "store/history.h"
 #include "store/job.h"
 #include "store/store.h"
-
-static const struct sm_state states[STORE_STATES] = {
-    [STORE_CREATED] = {"created", SM_BIT(STORE_QUEUED) | SM_BIT(STORE_FAILED)},
-    [STORE_QUEUED] = {"queued", SM_BIT(STORE_DOWNLOADING) | SM_BIT(STORE_FAILED)},
-    [STORE_DOWNLOADING] = {"downloading", SM_BIT(STORE_PROCESSING) | SM_BIT(STORE_QUEUED)},
-    [STORE_PROCESSING] = {"processing", SM_BIT(STORE_COMPLETED)},
-    [STORE_COMPLETED] = {"completed", SM_BIT(STORE_IMPORTED)},
-    [STORE_IMPORTED] = {"imported", SM_BIT(STORE_CLEANED)},
-    [STORE_CLEANED] = {"cleaned", 0},
-    [STORE_FAILED] = {"failed", 0},
-    [STORE_CANCELLED] = {"cancelled", 0},
-};
-static const struct sm_type job_type = {"job", states, STORE_STATES, NULL};
 
 static struct store *s;
 static struct err e;
@@ -184,6 +172,14 @@ static void events_any(void)
     drop(&p);
 }
 
+static void events_rare(void)
+{
+    struct store_page p;
+    struct store_event_filter f = {.kinds = STORE_KIND_BIT(STORE_EV_STUCK)};
+    must(store_event_list(s, &f, NULL, &p, &e));
+    drop(&p);
+}
+
 static void jobs_any(void)
 {
     struct store_page p;
@@ -283,7 +279,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "bench_store: no directory\n");
         return 1;
     }
-    struct store_options o = {dir, &fsx_kernel, &job_type, now};
+    struct store_options o = {dir, &fsx_kernel, &queue_job_type, now};
     must(store_open(&s, &o, NULL, &e));
     double t = seconds(CLOCK_MONOTONIC);
     fill();
@@ -304,6 +300,7 @@ int main(int argc, char **argv)
     measure("history all in pages of 1000", history_all, rounds / 10 + 1);
     measure("timeline of a job", timeline, rounds);
     measure("events page of 100 anywhere", events_any, rounds);
+    measure("events of a kind that is not there", events_rare, rounds);
     measure("jobs page of 100 anywhere", jobs_any, rounds);
     measure("jobs queued, first 100", jobs_open, rounds);
     measure("jobs by state, counted", counts, rounds);

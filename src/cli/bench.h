@@ -6,5 +6,6 @@
 
 extern const struct cli_command bench_yenc;
 extern const struct cli_command bench_queue;
+extern const struct cli_command bench_par2;
 
 #endif

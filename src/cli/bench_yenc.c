@@ -357,18 +357,21 @@ static void sample(struct bench *b, const struct subject *s, bool cold, struct s
     b->best_probe = b->best_probe == 0 || shorter < b->best_probe ? shorter : b->best_probe;
 }
 
+/* First all hot samples, then all cold ones: flushing would cool the next one's tables, too. */
 static void measure(struct bench *b)
 {
-    double stop = now_ns() + (double)b->seconds * 1e9;
-    while (b->rounds < ROUNDS_MAX && (now_ns() < stop || b->rounds < 3)) {
+    double half = (double)b->seconds * 1e9 / 2, stop = now_ns() + half;
+    for (; b->rounds < ROUNDS_MAX && (now_ns() < stop || b->rounds < 3); b->rounds++) {
         b->ghz[b->rounds] = core_ghz();
         for (size_t i = 0; i < b->n_subjects; i++) {
             sample(b, &b->subjects[i], false, &b->subjects[i].hot);
         }
+    }
+    stop = now_ns() + half;
+    for (size_t round = 0; round < ROUNDS_MAX && (now_ns() < stop || round < 3); round++) {
         for (size_t i = 0; i < b->n_subjects; i++) {
             sample(b, &b->subjects[i], true, &b->subjects[i].cold);
         }
-        b->rounds++;
     }
 }
 
@@ -407,9 +410,10 @@ static void settle_all(struct bench *b)
     size_t quiet = 0, all = 0, fewest = SIZE_MAX;
     for (size_t i = 0; i < 2 * b->n_subjects; i++) {
         const struct subject *s = &b->subjects[i / 2];
-        size_t n = count_quiet(i % 2 ? &s->cold : &s->hot, limit);
+        const struct samples *of = i % 2 ? &s->cold : &s->hot;
+        size_t n = count_quiet(of, limit);
         quiet += n;
-        all += b->rounds;
+        all += of->n;
         fewest = n < fewest ? n : fewest;
     }
     b->quiet_permille = quiet * 1000 / all;

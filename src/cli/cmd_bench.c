@@ -5,7 +5,7 @@
 
 #include "cli/commands.h"
 
-static const struct cli_command *const subs[] = {&bench_yenc, &bench_queue, NULL};
+static const struct cli_command *const subs[] = {&bench_yenc, &bench_queue, &bench_par2, NULL};
 
 const struct cli_command cmd_bench = {
     .name = "bench",

@@ -20,6 +20,8 @@
 #include "base/name.h"
 #include "base/redact.h"
 #include "cli/commands.h"
+#include "cli/conf.h"
+#include "cli/get_servers.h"
 #include "cli/get_show.h"
 #include "engine/engine.h"
 #include "queue/nzb.h"
@@ -31,11 +33,12 @@ enum {
     EXIT_INTERRUPTED = 130,
     LOOK_MS = 250,
     GIVE_UP_MS = 60 * 1000, /* no server answers for so long */
-    SERVERS_MAX = 8,
 };
 
 enum {
     OPT_OUT,
+    OPT_CONFIG,
+    OPT_OPTION,
     OPT_SERVER,
     OPT_TLS,
     OPT_NO_VERIFY,
@@ -51,7 +54,9 @@ enum {
 };
 
 static const struct cli_option options[] = {
-    [OPT_OUT] = {"out", "DIR", "where it goes, into a directory of its own (default: here)", 'o'},
+    [OPT_OUT] = {"out", "DIR", "where it goes, into a directory of its own (default: here)", 'd'},
+    [OPT_CONFIG] = CLI_CONF_FILE,
+    [OPT_OPTION] = CLI_CONF_SET,
     [OPT_SERVER] = {"server", "HOST[:PORT]",
                     "news server; again: asked for what the ones before lack", 's'},
     [OPT_TLS] = {"tls", NULL, "this server speaks TLS (port 563; without: 119)", 0},
@@ -73,8 +78,8 @@ struct get {
     const char *nzb_path;
     const char *out;
     const char *log;
-    struct engine_server servers[SERVERS_MAX];
-    unsigned server_count;
+    struct cli_conf conf;
+    struct get_servers servers;
     uint64_t rate;
     uint64_t threads;
     struct get_show show;
@@ -95,102 +100,19 @@ struct get {
     struct engine_ask add;
     struct coord_add add_args;
     uint32_t job_id;
+    bool existed; /* it continues */
+    struct engine_ask resume;
+    struct queue_edit resume_args;
     int add_code;
     char add_text[200];
-    struct get_view view;   /* what the last look saw */
-    uint64_t dark_since_ms; /* no server is up */
+    struct get_view view;      /* what the last look saw */
+    char stage[GET_STAGE_MAX]; /* the engine's thread: what post-processing said last */
+    uint64_t dark_since_ms;    /* no server is up */
     bool ending;
     int exit_code;
 };
 
 /* ---- arguments ---- */
-
-static int bad_server(const struct get *g, const char *text)
-{
-    return cli_usage_error(g->args, "--server wants HOST or HOST:PORT, not '%s'", text);
-}
-
-/* "host", "host:119", "[::1]:119" */
-static int add_server(struct get *g, const char *text)
-{
-    if (g->server_count == SERVERS_MAX) {
-        return cli_usage_error(g->args, "at most %d servers", SERVERS_MAX);
-    }
-    struct engine_server *s = &g->servers[g->server_count];
-    nntp_server_init(&s->link);
-    const char *colon = strrchr(text, ':');
-    const char *bracket = text[0] == '[' ? strchr(text, ']') : NULL;
-    if (text[0] == '[' && bracket == NULL) {
-        return bad_server(g, text);
-    }
-    if (bracket != NULL && colon < bracket) {
-        colon = NULL;
-    }
-    if (bracket == NULL && colon != NULL && strchr(text, ':') != colon) {
-        colon = NULL; /* an IPv6 address without brackets */
-    }
-    size_t len = bracket != NULL ? (size_t)(bracket - text - 1)
-                 : colon != NULL ? (size_t)(colon - text)
-                                 : strlen(text);
-    if (len == 0 || len > NNTP_HOST_MAX) {
-        return bad_server(g, text);
-    }
-    snprintf(s->link.host, sizeof(s->link.host), "%.*s", (int)len, text + (bracket != NULL));
-    if (colon != NULL) {
-        char *end;
-        unsigned long port = strtoul(colon + 1, &end, 10);
-        if (colon[1] < '0' || colon[1] > '9' || *end != '\0' || port < 1 || port > 65535) {
-            return bad_server(g, text);
-        }
-        s->link.port = (uint16_t)port;
-    } else {
-        s->link.port = 0; /* by TLS, later */
-    }
-    unsigned n = g->server_count++;
-    s->policy = (struct coord_server){
-        .id = n + 1, .level = (int)n, .active = true, .connections = 8, .depth = 2};
-    memcpy(s->policy.name, s->link.host, sizeof(s->policy.name) - 1); /* cut where it is too long */
-    return CLI_OK;
-}
-
-static int set_word(const struct get *g, char *to, size_t size, const char *what)
-{
-    if (strlen(g->args->value) >= size) {
-        return cli_usage_error(g->args, "%s is too long", what);
-    }
-    memcpy(to, g->args->value, strlen(g->args->value) + 1);
-    return CLI_OK;
-}
-
-/* An option about the server that was named last. */
-static int server_option(struct get *g, int option)
-{
-    if (g->server_count == 0) {
-        return cli_usage_error(g->args, "--%s comes behind its --server", options[option].name);
-    }
-    struct engine_server *s = &g->servers[g->server_count - 1];
-    uint64_t n;
-    switch (option) {
-    case OPT_TLS:
-        s->link.tls = true;
-        return CLI_OK;
-    case OPT_NO_VERIFY:
-        s->link.no_verify = true;
-        return CLI_OK;
-    case OPT_CA:
-        return set_word(g, s->link.ca_file, sizeof(s->link.ca_file), "--ca");
-    case OPT_USER:
-        return set_word(g, s->link.user, sizeof(s->link.user), "--user");
-    case OPT_PASS:
-        return set_word(g, s->link.pass, sizeof(s->link.pass), "--pass");
-    default:
-        if (!cli_number(g->args, 1, COORD_CONNECTIONS_MAX, &n)) {
-            return CLI_USAGE;
-        }
-        s->policy.connections = (uint8_t)n;
-        return CLI_OK;
-    }
-}
 
 static int other_option(struct get *g, int option)
 {
@@ -198,8 +120,25 @@ static int other_option(struct get *g, int option)
     case OPT_OUT:
         g->out = g->args->value;
         return CLI_OK;
+    case OPT_CONFIG:
+        g->conf.file = g->args->value;
+        return CLI_OK;
+    case OPT_OPTION:
+        return cli_conf_set(&g->conf, g->args) ? CLI_OK : CLI_USAGE;
     case OPT_SERVER:
-        return add_server(g, g->args->value);
+        return get_server_add(&g->servers, g->args);
+    case OPT_TLS:
+        return get_server_set(&g->servers, g->args, GET_SERVER_TLS);
+    case OPT_NO_VERIFY:
+        return get_server_set(&g->servers, g->args, GET_SERVER_NO_VERIFY);
+    case OPT_CA:
+        return get_server_set(&g->servers, g->args, GET_SERVER_CA);
+    case OPT_USER:
+        return get_server_set(&g->servers, g->args, GET_SERVER_USER);
+    case OPT_PASS:
+        return get_server_set(&g->servers, g->args, GET_SERVER_PASS);
+    case OPT_CONNECTIONS:
+        return get_server_set(&g->servers, g->args, GET_SERVER_CONNECTIONS);
     case OPT_RATE:
         return cli_size(g->args, 1024, UINT64_MAX / 2, &g->rate) ? CLI_OK : CLI_USAGE;
     case OPT_THREADS:
@@ -219,10 +158,8 @@ static int other_option(struct get *g, int option)
         }
         g->nzb_path = g->args->value;
         return CLI_OK;
-    case CLI_BAD:
-        return CLI_USAGE;
     default:
-        return server_option(g, option);
+        return CLI_USAGE;
     }
 }
 
@@ -237,24 +174,8 @@ static int parse(struct get *g)
     if (g->nzb_path == NULL) {
         return cli_usage_error(g->args, "which NZB? ('-' reads it from standard input)");
     }
-    if (g->server_count == 0) {
-        cli_usage_error(g->args, "which news server? Name it with --server HOST:PORT");
-        return EXIT_NO_SERVER;
-    }
-    const char *pass = getenv("WEIR_PASS");
-    for (unsigned i = 0; i < g->server_count; i++) {
-        struct nntp_server *s = &g->servers[i].link;
-        if (s->port == 0) {
-            s->port = s->tls ? 563 : 119;
-        }
-        if (s->user[0] != '\0' && s->pass[0] == '\0' && pass != NULL) {
-            snprintf(s->pass, sizeof(s->pass), "%s", pass);
-        }
-        if (s->pass[0] != '\0' && redact_add(s->pass) != 0) {
-            return cli_failed(g->args, "no memory");
-        }
-    }
-    return CLI_OK;
+    int rv = get_servers_complete(&g->servers, g->args, &g->conf);
+    return rv == CLI_FAILED ? EXIT_NO_SERVER : rv;
 }
 
 /* ---- the NZB ---- */
@@ -317,6 +238,7 @@ static void post_answer(struct engine_ask *a, const struct coord_reply *r)
     struct get *g = a->arg;
     if (a == &g->add && r != NULL) {
         g->job_id = r->job_id;
+        g->existed = r->existed;
         g->add_code = r->code;
         snprintf(g->add_text, sizeof(g->add_text), "%s", r->text != NULL ? r->text : "");
     }
@@ -326,10 +248,22 @@ static void post_answer(struct engine_ask *a, const struct coord_reply *r)
     }
 }
 
+/* On the engine's thread, as look_at() is. */
+static void on_record(void *arg, const struct coord_record *r)
+{
+    struct get *g = arg;
+    log_write(LOG_DETAIL, r->job_id, "%s %s %s", coord_record_name(r->type),
+              r->code != COORD_OK ? coord_error(r->code)->name : "", r->text);
+    if (r->type == COORD_REC_STAGE && r->code == COORD_OK) {
+        snprintf(g->stage, sizeof(g->stage), "%s", r->text);
+    }
+}
+
 static void look_at(struct engine_ask *a, struct coord *c)
 {
     struct get *g = a->arg;
     get_view_take(&g->view, c, g->job_id);
+    memcpy(g->view.stage, g->stage, sizeof(g->view.stage));
 }
 
 static void begin_end(struct get *g)
@@ -359,7 +293,7 @@ static bool servers_hopeless(struct get *g)
     }
     uint64_t now = clock_now(&clock_system).mono_ms;
     g->dark_since_ms = g->dark_since_ms != 0 ? g->dark_since_ms : now;
-    return g->view.servers_disabled == g->server_count || now - g->dark_since_ms >= GIVE_UP_MS;
+    return g->view.servers_disabled == g->servers.count || now - g->dark_since_ms >= GIVE_UP_MS;
 }
 
 static void on_looked(struct get *g)
@@ -380,6 +314,18 @@ static void on_looked(struct get *g)
     }
 }
 
+/* Asked for again by name: whatever held it back the last time (a pause, too many crashes) is overruled. */
+static void ask_to_resume(struct get *g)
+{
+    g->resume_args = (struct queue_edit){.op = QUEUE_EDIT_GROUP_RESUME,
+                                         .ids = &g->job_id,
+                                         .id_count = 1,
+                                         .now_at = clock_now(&clock_system).wall_ms / 1000};
+    g->resume = (struct engine_ask){
+        .command = {.op = COORD_EDIT, .edit = &g->resume_args}, .done = post_answer, .arg = g};
+    (void)engine_ask(g->engine, &g->resume);
+}
+
 static void on_answer(struct mbox *m, void *msg)
 {
     struct get *g = m->arg;
@@ -390,7 +336,12 @@ static void on_answer(struct mbox *m, void *msg)
         if (g->add_code != 0) {
             cli_failed(g->args, "%s", g->add_text);
             finish(g, CLI_FAILED);
+        } else if (g->existed) {
+            ask_to_resume(g);
         }
+        return;
+    }
+    if (msg == &g->resume) {
         return;
     }
     g->looking = false;
@@ -422,11 +373,13 @@ static int start_engine(struct get *g)
     struct engine_options o = {
         .state_dir = g->state_dir,
         .root_dir = g->out,
-        .servers = g->servers,
-        .server_count = g->server_count,
+        .servers = g->servers.list,
+        .server_count = g->servers.count,
         .limits = {.rate = g->rate, .quota_start_day = 1, .young_sec = 6 * 3600, .post_slots = 1},
         .workers = (unsigned)g->threads,
         .clock = &clock_system,
+        .record = on_record,
+        .arg = g,
     };
     struct err e = {0};
     int rv = engine_start(&g->engine, &o, &e);
@@ -439,7 +392,6 @@ static void ask_to_add(struct get *g)
         .job = {.nzb = g->nzb,
                 .filename = g->nzb_path,
                 .dest_dir = g->dest,
-                .dupe_mode = QUEUE_DUPE_FORCE,
                 .now_at = clock_now(&clock_system).wall_ms / 1000},
     };
     g->nzb = NULL; /* taken */

@@ -43,6 +43,7 @@ void get_view_take(struct get_view *v, struct coord *c, uint32_t job_id)
         }
     }
     v->articles_failed = j->failed_articles;
+    v->articles_waiting = j->waiting_articles;
     v->health = queue_job_health(j);
     v->critical = queue_job_critical(j);
     v->holds = queue_job_blocking(coord_queue(c), j);
@@ -180,6 +181,9 @@ static void show_line(struct get_show *s, const struct get_view *v, struct engin
     } else if (holds[0] != '\0') {
         fprintf(stderr, "%s[%s] %3u%%  waiting (%s) %s%s", open, bar, percent(v), holds,
                 v->server_why, close);
+    } else if (v->articles_waiting > 0 && s->rate == 0) {
+        fprintf(stderr, "%s[%s] %3u%%  %u articles are not there yet; asked again soon%s", open,
+                bar, percent(v), v->articles_waiting, close);
     } else {
         fprintf(stderr, "%s[%s] %3u%%  %s/s%s  %s to go, health %u.%u%%, %u connections%s", open,
                 bar, percent(v), size_text(s->rate, rate, sizeof(rate)), eta,
@@ -194,6 +198,7 @@ void get_show_progress(struct get_show *s, const struct get_view *v, struct engi
 {
     uint64_t now = clock_now(&clock_system).mono_ms;
     measure(s, now, n.bytes_in);
+    s->total_bytes = v->total_bytes > s->total_bytes ? v->total_bytes : s->total_bytes;
     if (!v->exists) {
         return;
     }
@@ -229,6 +234,7 @@ void get_show_end(struct get_show *s, const struct get_view *v, int exit_code, c
         jsonw_kbool(&j, "complete", exit_code == CLI_OK);
         jsonw_kstr(&j, "name", v->name);
         jsonw_kstr(&j, "directory", v->dest);
+        jsonw_kstr(&j, "stage", v->stage);
         jsonw_kstr(&j, "reason", v->reason);
         jsonw_kuint(&j, "bytes_in", s->bytes_in);
         jsonw_kuint(&j, "articles_failed", v->articles_failed);
@@ -240,10 +246,9 @@ void get_show_end(struct get_show *s, const struct get_view *v, int exit_code, c
         return;
     }
     if (exit_code == CLI_OK && !s->quiet) {
-        fprintf(stderr, "weir get: complete%s%s: %s in %s/%s, %u.%u s\n",
-                v->reason[0] != '\0' ? ", " : "", v->reason,
-                size_text(v->total_bytes, size, sizeof(size)), out, v->dest, (unsigned)(ms / 1000),
-                (unsigned)(ms / 100 % 10));
+        fprintf(stderr, "weir get: %s: complete (%s), %s in %u.%u s: %s/%s\n", v->name, v->stage,
+                size_text(s->total_bytes, size, sizeof(size)), (unsigned)(ms / 1000),
+                (unsigned)(ms / 100 % 10), out, v->dest);
     } else if (exit_code != CLI_OK && v->reason[0] != '\0') {
         fprintf(stderr, "weir get: %s: %s\n", v->name, v->reason);
     }

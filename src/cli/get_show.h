@@ -7,6 +7,8 @@
 
 #include "engine/engine.h"
 
+enum { GET_STAGE_MAX = 200 };
+
 struct get_show {
     bool json;
     bool quiet;
@@ -19,6 +21,7 @@ struct get_show {
     uint64_t rate; /* bytes per second, smoothed */
     uint64_t begin_ms;
     uint64_t bytes_in;
+    uint64_t total_bytes; /* the most that was seen: a finished job tells no more */
 };
 
 /* A copy of what matters of one job, made on the engine's thread. */
@@ -28,12 +31,13 @@ struct get_view {
     char name[256];
     char dest[256];
     char reason[256];
-    char server_why[256]; /* of the first server that is not up */
-    uint64_t total_bytes; /* wanted, as the NZB tells it */
+    char server_why[256];      /* of the first server that is not up */
+    char stage[GET_STAGE_MAX]; /* what post-processing said last */
+    uint32_t articles_waiting; /* asked again later: the post is young */
+    uint64_t total_bytes;      /* wanted, as the NZB tells it */
     uint64_t left_bytes;
     uint32_t files, files_left;
     uint32_t articles_failed;
-    uint32_t repaired_blocks;
     unsigned health, critical; /* permille */
     uint32_t holds;
     unsigned servers_up, servers_disabled;

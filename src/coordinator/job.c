@@ -434,6 +434,10 @@ void coord_go_on(struct coord *c, struct queue_job *j)
 static void again(struct coord *c, struct queue_job *j, const char *text)
 {
     coord_record_job(c, COORD_REC_RECOVERED, j, COORD_OK, text);
+    if (j->replayed >
+        0) { /* it got on since the last start: whatever ended the program, not this job */
+        j->attempt = 1;
+    }
     if (j->attempt > COORD_JOB_ATTEMPTS && !MUTANT(14)) {
         coord_hold(c, j, QUEUE_HOLD_POISON, 0, "the program died with it again and again");
     }

@@ -140,7 +140,8 @@ void coord_on_post(struct coord *c, const struct coord_post *p)
     case COORD_POST_ENDED:
         j->watch.post_state = POST_NONE;
         c->post_running--;
-        coord_record_job(c, COORD_REC_STAGE, j, p->code, "post-processing ended");
+        coord_record_job(c, COORD_REC_STAGE, j, p->code,
+                         p->text != NULL ? p->text : "post-processing ended");
         ended(c, j, p);
         break;
     default:

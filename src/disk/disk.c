@@ -186,6 +186,9 @@ static int do_close(struct disk *d, struct disk_file_msg *m)
     if (f == NULL) { /* opened before a restart, or never written to */
         m->has_data = true;
         int rv = place_open(&d->place, m, m->msg.err);
+        if (rv == ERR_NOT_FOUND && place_was_finished(&d->place, m, m->made)) {
+            return 0;
+        }
         if (rv != 0) {
             return rv;
         }

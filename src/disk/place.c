@@ -283,6 +283,31 @@ int place_finish(struct place *p, struct disk_file *f, const char *name, char *m
     return rv;
 }
 
+bool place_was_finished(struct place *p, const struct disk_file_msg *m, char *made)
+{
+    int dir = fsx_open_beneath(p->fs, p->root, m->dir, O_RDONLY | O_DIRECTORY, 0, NULL);
+    if (dir < 0 || m->size == 0) {
+        if (dir >= 0) {
+            fsx_close(p->fs, dir, NULL);
+        }
+        return false;
+    }
+    bool found = false;
+    for (unsigned n = 1; !found && n <= FSX_SUFFIX_MAX; n++) {
+        name_numbered(m->name, n, made);
+        int fd = fsx_open(p->fs, dir, made, O_PATH, 0, NULL);
+        if (fd < 0) {
+            break;
+        }
+        struct stat st;
+        found = p->fs->ops->fstat(p->fs->arg, fd, &st) == 0 && S_ISREG(st.st_mode) &&
+                (uint64_t)st.st_size == m->size;
+        fsx_close(p->fs, fd, NULL);
+    }
+    fsx_close(p->fs, dir, NULL);
+    return found;
+}
+
 void place_drop(struct place *p, struct disk_file *f)
 {
     (void)p->fs->ops->unlinkat(p->fs->arg, f->dir->fd, f->work, 0); /* may be gone already */

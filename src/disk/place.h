@@ -53,6 +53,9 @@ int place_fd(struct place *p, struct disk_file *f, struct err *e);
 int place_sync(struct place *p, struct disk_file *f, struct err *e);
 /* Synced already: gets its name, durably, and is forgotten. */
 int place_finish(struct place *p, struct disk_file *f, const char *name, char *made, struct err *e);
+/* A crash came between giving a file its name and the snapshot that would have known: it is there already, under `name`
+ * or a variant of it, with just that size. `made` is told. False: it is not. */
+bool place_was_finished(struct place *p, const struct disk_file_msg *m, char *made);
 /* Forgets the file and removes what it wrote. */
 void place_drop(struct place *p, struct disk_file *f);
 

@@ -29,6 +29,16 @@ static void answer(struct engine *e, const struct coord_reply *r)
     a->done(a, r);
 }
 
+/* What the core was handed and has no use for. */
+static void discard(struct engine *e, uint64_t number)
+{
+    if (engine_text_of(number) != NULL) {
+        mem_free(engine_text_of(number));
+    } else if (number != 0) {
+        buf_give(&e->bufs, (struct buf *)(uintptr_t)number);
+    }
+}
+
 static void emit(void *arg, const struct coord_effect *fx)
 {
     struct engine *e = arg;
@@ -36,8 +46,10 @@ static void emit(void *arg, const struct coord_effect *fx)
     case COORD_FX_FETCH:
     case COORD_FX_CANCEL:
     case COORD_FX_SERVER:
-    case COORD_FX_DISCARD:
         fetch_effect(e, fx);
+        break;
+    case COORD_FX_DISCARD:
+        discard(e, fx->data);
         break;
     case COORD_FX_RATE: /* the pools keep it among themselves (nntp/rate.h) */
         nntp_rate_set(&e->fetch.rate, fx->bytes);
@@ -89,8 +101,8 @@ static void arm_tick(struct engine *e, uint64_t now_ms)
 /* What an event brings with it, when there is nobody left to take it. */
 static void drop(struct engine *e, const struct coord_event *ev)
 {
-    if (ev->type == COORD_EV_RESULT && ev->result.data != 0) {
-        buf_give(&e->bufs, (struct buf *)(uintptr_t)ev->result.data);
+    if (ev->type == COORD_EV_RESULT) {
+        discard(e, ev->result.data);
     }
     for (uint32_t i = 0; ev->type == COORD_EV_NZB_LOADED && i < ev->nzb.nzb_count; i++) {
         nzb_unref(ev->nzb.nzbs[i]);
@@ -152,7 +164,7 @@ static void run_command(struct engine *e, struct engine_ask *a)
         t->len = a->len;
         memcpy(t->bytes, a->bytes, a->len);
         add = *a->command.add;
-        add.data = (uint64_t)(uintptr_t)t;
+        add.data = engine_text_number(t);
         ev.command.add = &add;
     }
     ev.command.request = (uint64_t)(uintptr_t)a;

@@ -166,9 +166,6 @@ void fetch_effect(struct engine *e, const struct coord_effect *fx)
         set_connections(f, server_index(f, fx->server.id), fx->server.connections);
         configure(e);
         break;
-    case COORD_FX_DISCARD:
-        buf_give(&e->bufs, (struct buf *)(uintptr_t)fx->data);
-        break;
     default:
         IMPOSSIBLE("not an effect for the pools");
     }

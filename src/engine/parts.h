@@ -59,11 +59,20 @@ void verify_vouch(struct engine *e);
 
 /* ---- engine.c ---- */
 
-/* The text of an NZB on its way to the disk. */
+/* The text of an NZB on its way to the disk. The core knows it and article buffers alike by a number; a text's is
+ * odd. */
 struct engine_text {
     size_t len;
     char bytes[];
 };
+static inline uint64_t engine_text_number(struct engine_text *t)
+{
+    return (uint64_t)(uintptr_t)t | 1;
+}
+static inline struct engine_text *engine_text_of(uint64_t number)
+{
+    return (number & 1) != 0 ? (struct engine_text *)(uintptr_t)(number - 1) : NULL;
+}
 
 struct engine {
     struct engine_options o;

@@ -109,6 +109,7 @@ static void send_file(struct engine *e, enum disk_kind kind, const struct coord_
 
 static void store_nzb(struct engine *e, uint32_t job_id, struct engine_text *text)
 {
+    PRE(text != NULL);
     struct write_slot *s = take_slot(e, DISK_NZB_STORE);
     const struct queue_job *j = queue_job(coord_queue(e->core), job_id);
     s->file_id = s->nzb.job_id = job_id;
@@ -188,7 +189,7 @@ void write_effect(struct engine *e, const struct coord_effect *fx)
         e->save_changes = fx->changes;
         break;
     case COORD_FX_STORE_NZB:
-        store_nzb(e, fx->nzb.job_id, (struct engine_text *)(uintptr_t)fx->nzb.data);
+        store_nzb(e, fx->nzb.job_id, engine_text_of(fx->nzb.data));
         break;
     case COORD_FX_LOAD_NZB:
         load_nzbs(e, fx->nzb.job_id);
@@ -261,7 +262,7 @@ static void on_file(struct engine *e, const struct write_slot *s)
         if (s->msg.code == 0) {
             keep_name(e, s);
         }
-        ev.type = COORD_EV_CLOSED;
+        ev.type = s->msg.code == ERR_NOT_FOUND ? COORD_EV_LOST : COORD_EV_CLOSED;
         engine_step(e, &ev);
         return;
     default:

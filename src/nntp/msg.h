@@ -5,8 +5,9 @@
  * nntp_event` begins in the pool; whoever gets one frees it with mem_free().
  *
  * Two habits make this cheap. Give fetches in batches (top up when a quarter of the credit is free): every wake-up of a
- * busy pool costs it a turn. And where the file is known already, let `deliver` post the data to the disk directly and
- * hear of the article when it is written: bench/fetch.c does both, and together they saved a sixth of all CPU time.
+ * busy pool costs it a turn. And where the file is known already, `deliver` may post the data to the disk directly, so
+ * that the asker hears of the article when it is written. Together they saved a sixth of all CPU time (TLS, 4
+ * connections).
  *
  * The pool carries out; policy is the asker's: which server is asked next, how long one is left alone after trouble,
  * how many connections it gets. A fetch that is given for a server is the permission to connect to it. */

@@ -36,7 +36,7 @@ struct hasher {
     const struct fsx *fs;
     const struct md5_kernel *kernel;
     unsigned thread;
-    uint8_t *buffer; /* MD5_LANES_MAX * STRIDE */
+    uint8_t *buffer;
     struct {
         uint32_t key;
         int fd;
@@ -46,10 +46,12 @@ struct hasher {
     uint64_t group;
 };
 
-static bool hasher_init(struct hasher *h, struct work *w, const struct fsx *fs, unsigned thread)
+/* For up to `lanes` blocks of up to `size` bytes. */
+static bool hasher_init(struct hasher *h, struct work *w, const struct fsx *fs, unsigned thread,
+                        size_t lanes, uint64_t size)
 {
     *h = (struct hasher){.work = w, .fs = fs, .kernel = md5_best(), .thread = thread};
-    h->buffer = mem_aligned(64, (size_t)MD5_LANES_MAX * STRIDE);
+    h->buffer = mem_aligned(64, lanes * (size <= PIECE ? (size_t)size : STRIDE));
     if (h->buffer == NULL) {
         work_fail(w, -ENOMEM);
     }
@@ -277,7 +279,8 @@ static void check_thread(void *arg, unsigned thread)
 {
     struct check_job *j = arg;
     struct hasher h;
-    if (!hasher_init(&h, j->work, j->set->catalog->fs, thread)) {
+    if (!hasher_init(&h, j->work, j->set->catalog->fs, thread, j->group,
+                     j->set->packets->block_size)) {
         return;
     }
     for (;;) {
@@ -395,7 +398,8 @@ static void recovery_thread(void *arg, unsigned thread)
 {
     struct recovery_job *j = arg;
     struct hasher h;
-    if (!hasher_init(&h, j->work, j->set->catalog->fs, thread)) {
+    uint64_t size = j->set->packets->block_size + RECOVERY_HEADER;
+    if (!hasher_init(&h, j->work, j->set->catalog->fs, thread, j->group, size)) {
         return;
     }
     for (;;) {

@@ -169,11 +169,11 @@ struct gf16_coef gf16_coef(uint16_t value)
 }
 
 const struct gf16_kernel *const gf16_kernels[] = {
-#ifdef WEIR_SIMD_X86
+#if defined(WEIR_SIMD) && defined(__x86_64__)
     &gf16_kernel_gfni512, &gf16_kernel_gfni256,
     &gf16_kernel_avx2,    &gf16_kernel_ssse3,
 #endif
-#ifdef WEIR_SIMD_ARM64
+#if defined(WEIR_SIMD) && defined(__aarch64__)
     &gf16_kernel_neon,
 #endif
     &gf16_kernel_scalar,  NULL,

@@ -163,12 +163,12 @@ void md5_lane_final(const struct md5_lanes *m, unsigned lane, const uint8_t *res
 }
 
 const struct md5_kernel md5_kernels[] = {
-#ifdef WEIR_SIMD_X86
+#if defined(WEIR_SIMD) && defined(__x86_64__)
     {"avx512", CPU_AVX512, 32, md5_update_avx512},
     {"avx2", CPU_AVX2, 16, md5_update_avx2},
     {"sse2", 0, 8, md5_update_sse2},
 #endif
-#ifdef WEIR_SIMD_ARM64
+#if defined(WEIR_SIMD) && defined(__aarch64__)
     {"neon", CPU_NEON, 8, md5_update_neon},
 #endif
     {"scalar", 0, 4, md5_update_scalar},

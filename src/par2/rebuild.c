@@ -316,7 +316,7 @@ static uint64_t round_size(const struct rebuild *r)
     const struct par2_options *o = r->work->options;
     uint64_t memory = o->memory_bytes != 0 ? o->memory_bytes : 256ull << 20;
     uint64_t per_thread = r->kernel->batch * (TILE + r->m * sizeof(struct gf16_coef));
-    uint64_t other = (8ull << 20) + r->work->threads * per_thread;
+    uint64_t other = (12ull << 20) + r->work->threads * per_thread; /* and the program itself */
     uint64_t sums = memory > other ? memory - other : 0;
     uint64_t size = sums / r->m / PART * PART, block = r->set->packets->block_size;
     size = size < PART ? PART : size;

@@ -28,9 +28,7 @@ enum {
     PIECE_MIN = 64 << 20, /* offsets of one piece, at least, if the gap has so many */
     PIECE_BLOCKS = 32,    /* and at least so many blocks */
     FALSE_HITS = 64,
-    PADDING_FREE =
-        1
-        << 30, /* zeros behind short blocks that are hashed, beside four times the data there is */
+    PADDING_FREE = 16 << 20, /* zeros hashed behind short blocks, beside 4 times the data */
 };
 
 /* ---- what the pieces find ---- */
@@ -62,6 +60,7 @@ struct scan {
     uint32_t block_power; /* x^(8 block size) */
     struct find *shorts;  /* short blocks, by length: offset is the length */
     size_t short_count;
+    size_t stretch, bulk; /* sizes of a scanner's buffers: no more than this set needs */
 };
 
 /* One thread's own. */
@@ -71,7 +70,7 @@ struct scanner {
     const struct fsx *fs;
     struct piece *piece;
     int fd;
-    uint8_t *in, *out, *bulk; /* STRETCH, STRETCH, READ */
+    uint8_t *in, *out, *bulk; /* scan->stretch twice, scan->bulk */
     uint8_t *found;           /* a bit per block: found in this piece or before */
     uint64_t waste;           /* bytes that may still be hashed in vain */
     struct {
@@ -128,7 +127,7 @@ static bool keep(struct scanner *c, uint32_t block, uint64_t offset, bool proven
 static bool crc_of(struct scanner *c, uint64_t at, uint64_t n, uint32_t *crc)
 {
     while (n > 0) {
-        size_t k = n < READ ? (size_t)n : READ;
+        size_t k = n < c->scan->bulk ? (size_t)n : c->scan->bulk;
         if (!read_at(c, c->bulk, k, at) || !work_step(c->scan->work, c->thread, 0)) {
             return false;
         }
@@ -146,7 +145,7 @@ static bool md5_matches(struct scanner *c, uint64_t at, uint32_t block)
     uint8_t md5[16];
     md5_init(&m);
     for (uint64_t done = 0, size = s->packets->block_size; done < size;) {
-        size_t k = size - done < READ ? (size_t)(size - done) : READ;
+        size_t k = size - done < c->scan->bulk ? (size_t)(size - done) : c->scan->bulk;
         if (!read_at(c, c->bulk, k, at + done) || !work_step(c->scan->work, c->thread, 0)) {
             return false;
         }
@@ -291,7 +290,7 @@ static void scan_windows(struct scanner *c, uint64_t from, uint64_t to)
             crc ^= crc32_zeros(0, size);
         }
         /* The last window has no byte to enter behind it: it is tested, but not moved. */
-        size_t n = to - from < STRETCH ? (size_t)(to - from) : STRETCH;
+        size_t n = to - from < c->scan->stretch ? (size_t)(to - from) : c->scan->stretch;
         bool last = from + n + size > c->piece->limit;
         size_t readable = last ? n - 1 : n;
         size_t rounded = (n + CHAINS - 1) / CHAINS * CHAINS;
@@ -381,7 +380,7 @@ static void scan_thread(void *arg, unsigned thread)
 {
     struct scan *s = arg;
     struct scanner *c = mem_zalloc(1, sizeof(*c));
-    uint8_t *buffers = mem_alloc(2 * STRETCH + READ);
+    uint8_t *buffers = mem_alloc(2 * s->stretch + s->bulk);
     uint8_t *found = mem_zalloc(s->set->block_count / 8 + 1, 1);
     if (c == NULL || buffers == NULL || found == NULL) {
         work_fail(s->work, -ENOMEM);
@@ -389,8 +388,8 @@ static void scan_thread(void *arg, unsigned thread)
         *c = (struct scanner){
             .scan = s, .thread = thread, .fs = s->set->catalog->fs, .found = found};
         c->in = buffers;
-        c->out = buffers + STRETCH;
-        c->bulk = buffers + 2 * STRETCH;
+        c->out = buffers + s->stretch;
+        c->bulk = buffers + 2 * s->stretch;
         for (size_t i;
              (i = atomic_fetch_add(&s->next, 1)) < s->count && !atomic_load(&s->work->stop);) {
             c->piece = &s->pieces[i];
@@ -576,12 +575,17 @@ static int take_finds(struct scan *s)
 
 int scan_run(struct par2_set *set, struct work *w, const struct table *t)
 {
-    struct scan s = {.set = set, .work = w, .table = t};
+    struct scan s = {.set = set, .work = w, .table = t, .stretch = CHAINS};
+    s.bulk = set->packets->block_size < READ ? (size_t)set->packets->block_size : READ;
     make_tables(&s);
     int rv = gather_shorts(&s) && add_gaps(&s) ? 0 : -ENOMEM;
     uint64_t total = 0;
     for (size_t i = 0; i < s.count; i++) {
-        total += s.pieces[i].tail ? 0 : s.pieces[i].to - s.pieces[i].from;
+        uint64_t windows = s.pieces[i].tail ? 0 : s.pieces[i].to - s.pieces[i].from;
+        total += windows;
+        while (s.stretch < windows && s.stretch < STRETCH) {
+            s.stretch *= 2;
+        }
     }
     if (rv == 0 && s.count > 0) {
         work_phase(w, PAR2_SCANNING, total);

@@ -111,8 +111,9 @@ enum queue_todo { /* what the coordinator has to do for this id, besides saving 
 struct queue_edit_result {
     uint32_t id;
     int code; /* 0; ERR_NOT_FOUND, ERR_CONFLICT (stale row_version, illegal state), ERR_INVALID, -ENOMEM */
-    uint32_t todo;   /* QUEUE_TODO_* */
-    uint32_t new_id; /* split: the new job; redownload, retry: the successor */
+    uint32_t todo; /* QUEUE_TODO_* */
+    uint32_t
+        new_id; /* split: the new job; redownload, retry: the successor; FileDelete: the file's job */
     const char *why; /* a sentence when code is not 0, else "" */
 };
 

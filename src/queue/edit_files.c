@@ -93,6 +93,7 @@ void edit_delete_files(struct edit *x)
                 continue;
             }
             x->results[i].todo = QUEUE_TODO_DROP_LEASES | QUEUE_TODO_DELETE_FILES;
+            x->results[i].new_id = t.job->id; /* the file itself will be gone */
             t.job->mark = q->batch;
         }
     }
@@ -111,12 +112,8 @@ void edit_delete_files(struct edit *x)
             todo = QUEUE_TODO_DELETE_FILES;
             a--; /* the next one moved up */
         }
-        for (uint32_t i = 0; i < x->edit->id_count && todo != 0; i++) {
-            if (x->results[i].code == 0 && x->results[i].new_id == 0) {
-                x->results[i].new_id = id; /* the job to look at */
-                x->results[i].todo |= todo;
-                break;
-            }
+        for (uint32_t i = 0; i < x->edit->id_count; i++) {
+            x->results[i].todo |= x->results[i].new_id == id ? todo : 0;
         }
     }
     x->reorder = true;
@@ -225,10 +222,8 @@ void edit_split(struct edit *x)
     }
     to->files = files;
     to->ready = ready;
-    if (queue_job_ensure_stats(q, to) != 0) {
-        to->server_stat_count = 0; /* statistics only: made again when the servers are set */
-    }
-    q->adding = true; /* shown when both are whole */
+    (void)queue_job_ensure_stats(to, q->servers, q->server_count); /* else some are not counted */
+    q->adding = true;                                              /* shown when both are whole */
     move_named(x, from, to);
     after_leaving(q, to);
     after_leaving(q, from);
@@ -251,10 +246,9 @@ static int by_class(const void *a, const void *b)
 {
     const struct queue_file *x = *(struct queue_file *const *)a,
                             *y = *(struct queue_file *const *)b;
-    static const int class_of[] = {
-        [NZB_DATA] = 1, [NZB_EXTRA] = 1, [NZB_PAR2_MAIN] = 0, [NZB_PAR2_VOLUME] = 2};
-    if (class_of[x->kind] != class_of[y->kind]) {
-        return class_of[x->kind] - class_of[y->kind];
+    unsigned a_class = queue_fetch_class(x->kind), b_class = queue_fetch_class(y->kind);
+    if (a_class != b_class) {
+        return a_class < b_class ? -1 : 1;
     }
     return x->position < y->position ? -1 : 1;
 }
@@ -299,11 +293,8 @@ static int merge(struct queue *q, struct queue_job *to, struct queue_job *from)
     to->downloaded_bytes += from->downloaded_bytes;
     to->added_files += from->added_files;
     for (uint32_t s = 0; s < from->server_stat_count; s++) {
-        struct queue_server_stat *stat = queue_job_stat(to, from->server_stats[s].server_id);
-        if (stat != NULL) {
-            stat->done += from->server_stats[s].done;
-            stat->failed += from->server_stats[s].failed;
-        }
+        const struct queue_server_stat *stat = &from->server_stats[s];
+        queue_job_count(to, stat->server_id, stat->done, stat->failed);
     }
     from->file_count = 0;
     return 0;

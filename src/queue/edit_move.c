@@ -200,10 +200,9 @@ static int by_class_and_name(const void *a, const void *b)
 {
     const struct queue_file *x = *(struct queue_file *const *)a,
                             *y = *(struct queue_file *const *)b;
-    static const int class_of[] = {
-        [NZB_DATA] = 1, [NZB_EXTRA] = 1, [NZB_PAR2_MAIN] = 0, [NZB_PAR2_VOLUME] = 2};
-    if (class_of[x->kind] != class_of[y->kind]) {
-        return class_of[x->kind] - class_of[y->kind];
+    unsigned a_class = queue_fetch_class(x->kind), b_class = queue_fetch_class(y->kind);
+    if (a_class != b_class) {
+        return a_class < b_class ? -1 : 1;
     }
     int rc = strcasecmp(queue_file_name(x), queue_file_name(y));
     return rc != 0 ? rc : x->position < y->position ? -1 : 1;

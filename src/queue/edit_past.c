@@ -89,7 +89,7 @@ static struct queue_job *successor(struct edit *x, struct queue_job *old)
     if (queue_add(x->q, &add, &j, NULL) != 0) {
         return NULL;
     }
-    bool whole = queue_job_ensure_stats(x->q, j) == 0;
+    bool whole = queue_job_ensure_stats(j, x->q->servers, x->q->server_count) == 0;
     for (uint32_t s = 0; s < old->source_count && whole; s++) {
         whole = queue_job_add_source(j, NULL, old->sources[s].stored) == 0;
         if (whole) {

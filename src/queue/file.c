@@ -325,7 +325,21 @@ void queue_job_show(struct queue *q, struct queue_job *j)
     }
 }
 
+void queue_article_change(struct queue *q, struct queue_file *f, uint32_t index,
+                          enum queue_article_state to)
+{
+    queue_tally_out(q, f);
+    queue_article_set_state(f, index, to);
+    queue_tally_in(q, f);
+    queue_file_refresh_one(q, f, index);
+}
+
 /* ---- facts that others find out ---- */
+
+unsigned queue_fetch_class(uint8_t kind)
+{
+    return kind == NZB_PAR2_MAIN ? 0 : kind == NZB_PAR2_VOLUME ? 2 : 1;
+}
 
 /* The first fallback of the article, and how many it has. */
 static uint32_t fallbacks_of(const struct queue_file *f, uint32_t index, uint32_t *count)

@@ -218,7 +218,7 @@ int queue_job_add_source(struct queue_job *j, struct nzb *nzb, const char *store
     return 0;
 }
 
-struct queue_server_stat *queue_job_stat(struct queue_job *j, uint32_t server_id)
+static struct queue_server_stat *find_stat(struct queue_job *j, uint32_t server_id)
 {
     for (uint32_t i = 0; i < j->server_stat_count; i++) {
         if (j->server_stats[i].server_id == server_id) {
@@ -228,22 +228,29 @@ struct queue_server_stat *queue_job_stat(struct queue_job *j, uint32_t server_id
     return NULL;
 }
 
-/* So that counting a result needs no memory. */
-int queue_job_ensure_stats(struct queue *q, struct queue_job *j)
+int queue_job_ensure_stats(struct queue_job *j, const struct queue_server *servers, unsigned count)
 {
-    for (unsigned s = 0; s < q->server_count; s++) {
-        if (queue_job_stat(j, q->servers[s].id) == NULL) {
+    for (unsigned s = 0; s < count; s++) {
+        if (find_stat(j, servers[s].id) == NULL) {
             struct queue_server_stat *bigger =
                 mem_realloc(j->server_stats, j->server_stat_count + 1, sizeof(*bigger));
             if (bigger == NULL) {
                 return -ENOMEM;
             }
             j->server_stats = bigger;
-            bigger[j->server_stat_count++] =
-                (struct queue_server_stat){.server_id = q->servers[s].id};
+            bigger[j->server_stat_count++] = (struct queue_server_stat){.server_id = servers[s].id};
         }
     }
     return 0;
+}
+
+void queue_job_count(struct queue_job *j, uint32_t server_id, uint32_t done, uint32_t failed)
+{
+    struct queue_server_stat *stat = find_stat(j, server_id);
+    if (stat != NULL) {
+        stat->done += done;
+        stat->failed += failed;
+    }
 }
 
 /* ---- files of a job ---- */
@@ -261,11 +268,6 @@ int queue_job_files_changed(struct queue *q, struct queue_job *j)
         queue_file_show(q, j->files[i]);
     }
     return 0;
-}
-
-static unsigned fetch_class(const struct queue_file *f)
-{
-    return f->kind == NZB_PAR2_MAIN ? 0 : f->kind == NZB_PAR2_VOLUME ? 2 : 1;
 }
 
 /* The files of `nzb`, all articles open, behind those the job has; PAR2 main, data, volumes. They get ids. */
@@ -286,8 +288,7 @@ int queue_job_build_files(struct queue *q, struct queue_job *j, struct nzb *nzb)
     }
     for (unsigned class = 0; class < 3; class ++) {
         for (uint32_t i = 0; i < nzb->file_count; i++) {
-            const struct queue_file by_kind = {.kind = nzb->files[i].kind};
-            if (fetch_class(&by_kind) != class) {
+            if (queue_fetch_class(nzb->files[i].kind) != class) {
                 continue;
             }
             struct queue_file *f = queue_file_new(q, nzb, i);
@@ -358,7 +359,8 @@ static int fill_job(struct queue *q, struct queue_job *j, struct nzb *nzb, const
     if (rc != 0) {
         return rc;
     }
-    if (queue_job_add_source(j, nzb, stored) != 0 || queue_job_ensure_stats(q, j) != 0) {
+    if (queue_job_add_source(j, nzb, stored) != 0 ||
+        queue_job_ensure_stats(j, q->servers, q->server_count) != 0) {
         return -ENOMEM;
     }
     if (nzb->password[0] != '\0' && queue_param_get(&j->params, "*Unpack:Password") == NULL &&

@@ -11,9 +11,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <zlib.h>
 
 #include "base/check.h"
+#include "base/crc32.h"
 #include "base/mem.h"
 #include "queue/saved.h"
 
@@ -29,7 +29,7 @@ _Static_assert(sizeof(struct record) == QUEUE_JOURNAL_RECORD, "as written");
 
 static uint32_t sum_of(const void *record)
 {
-    return (uint32_t)crc32(0, record, COVERED);
+    return crc32_update(0, record, COVERED);
 }
 
 void queue_journal_encode(const struct queue_journal_record *r, unsigned char *out)
@@ -162,11 +162,9 @@ static bool apply(struct queue *q, const struct record *r)
         f->state[r->index] == QUEUE_FAILED || (r->kind != KIND_DONE && r->kind != KIND_FAILED)) {
         return false;
     }
-    queue_tally_out(q, f);
-    queue_article_set_state(f, r->index, r->kind == KIND_DONE ? QUEUE_DONE : QUEUE_FAILED);
     f->part[r->index] = (struct queue_part){r->offset, r->size, r->crc};
-    queue_tally_in(q, f);
-    queue_file_refresh_one(q, f, r->index);
+    queue_article_change(q, f, r->index, r->kind == KIND_DONE ? QUEUE_DONE : QUEUE_FAILED);
+    f->job->replayed++;
     return true;
 }
 

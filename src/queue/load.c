@@ -214,7 +214,7 @@ static int take_line(struct loader *l, json_t *line, const char *files_at, size_
             return err_sys(e, -ENOMEM, "job");
         }
     }
-    if (queue_job_ensure_stats(q, j) != 0) {
+    if (queue_job_ensure_stats(j, q->servers, q->server_count) != 0) {
         queue_job_free(q, j);
         return err_sys(e, -ENOMEM, "job");
     }
@@ -230,7 +230,7 @@ static int take_line(struct loader *l, json_t *line, const char *files_at, size_
 
 static int take_body(struct loader *l, const char *at, const char *end, struct err *e)
 {
-    uint32_t active, past;
+    uint32_t active = 0, past = 0; /* gcc at -O1 does not see that take_head() sets them */
     json_t *line = next_line(&at, end);
     int rc = line != NULL ? take_head(l, line, &active, &past, e)
                           : err_set(e, ERR_CORRUPT, "it has no head");

@@ -40,6 +40,11 @@ void queue_article_set_state(struct queue_file *f, uint32_t index, enum queue_ar
 void queue_article_set_tried(struct queue_file *f, uint32_t index, unsigned server,
                              enum queue_tried how);
 void queue_article_forget_tried(struct queue *q, struct queue_file *f, uint32_t index);
+/* The state with everything that follows from it: counters out, state, counters in, lanes. */
+void queue_article_change(struct queue *q, struct queue_file *f, uint32_t index,
+                          enum queue_article_state to);
+/* Order of kinds inside a job: PAR2 main 0, data and extra 1, volumes 2. */
+unsigned queue_fetch_class(uint8_t kind);
 
 void queue_tally_out(struct queue *q, const struct queue_file *f);
 void queue_tally_in(struct queue *q, const struct queue_file *f);
@@ -77,8 +82,9 @@ int queue_job_build_files(struct queue *q, struct queue_job *j, struct nzb *nzb)
 /* Which PAR2 files are wanted from the start. */
 void queue_job_choose_wanted(struct queue *q, struct queue_job *j);
 void queue_job_sum_posted(struct queue_job *j); /* totals that depend on the list of files only */
-int queue_job_ensure_stats(struct queue *q, struct queue_job *j);
-struct queue_server_stat *queue_job_stat(struct queue_job *j, uint32_t server_id);
+/* Room for the statistics of these servers, so that counting needs no memory. */
+int queue_job_ensure_stats(struct queue_job *j, const struct queue_server *servers, unsigned count);
+void queue_job_count(struct queue_job *j, uint32_t server_id, uint32_t done, uint32_t failed);
 /* Leased articles are open again; the caller forgets its leases. */
 void queue_job_unlease(struct queue *q, struct queue_job *j);
 void queue_file_unlease(struct queue *q, struct queue_file *f);

@@ -95,18 +95,26 @@ int nzb_compute_key(struct nzb *n)
         EVP_DigestUpdate(hash, "nzb1\n", 5) != 1) {
         goto out;
     }
-    char line[NZB_ID_MAX + 1];
+    char batch[16 << 10]; /* a call per id would cost more than the hash */
+    size_t used = 0;
     for (size_t i = 0; i < count; i++) {
         const char *id = n->ids + s.at[i];
         if (i > 0 && strcmp(id, n->ids + s.at[i - 1]) == 0) {
             continue;
         }
-        size_t len = strlen(id);
-        memcpy(line, id, len);
-        line[len] = '\n';
-        if (EVP_DigestUpdate(hash, line, len + 1) != 1) {
-            goto out;
+        if (sizeof(batch) - used < NZB_ID_MAX + 1) {
+            if (EVP_DigestUpdate(hash, batch, used) != 1) {
+                goto out;
+            }
+            used = 0;
         }
+        size_t len = strlen(id);
+        memcpy(batch + used, id, len);
+        batch[used + len] = '\n';
+        used += len + 1;
+    }
+    if (EVP_DigestUpdate(hash, batch, used) != 1) {
+        goto out;
     }
     rc = EVP_DigestFinal_ex(hash, n->key, NULL) == 1 ? 0 : -ENOMEM;
 out:

@@ -43,22 +43,12 @@ bool queue_peek(const struct queue *q, unsigned lane, struct queue_pick *out)
     return true;
 }
 
-/* Every change of one article goes through here: counters out, state, counters in, lanes. */
-static void change_article(struct queue *q, struct queue_file *f, uint32_t index,
-                           enum queue_article_state to)
-{
-    queue_tally_out(q, f);
-    queue_article_set_state(f, index, to);
-    queue_tally_in(q, f);
-    queue_file_refresh_one(q, f, index);
-}
-
 bool queue_pick(struct queue *q, unsigned lane, struct queue_pick *out)
 {
     if (!queue_peek(q, lane, out)) {
         return false;
     }
-    change_article(q, out->file, out->index, QUEUE_LEASED);
+    queue_article_change(q, out->file, out->index, QUEUE_LEASED);
     return true;
 }
 
@@ -73,7 +63,7 @@ static struct queue_file *leased_file(struct queue *q, struct queue_ref a)
 
 void queue_article_return(struct queue *q, struct queue_ref a)
 {
-    change_article(q, leased_file(q, a), a.index, QUEUE_OPEN);
+    queue_article_change(q, leased_file(q, a), a.index, QUEUE_OPEN);
 }
 
 void queue_article_tried(struct queue *q, struct queue_ref a, unsigned lane, enum queue_tried how)
@@ -89,9 +79,9 @@ void queue_article_tried(struct queue *q, struct queue_ref a, unsigned lane, enu
         }
     }
     if (how != QUEUE_GAVE_UP) {
-        queue_job_stat(f->job, server->id)->failed++;
+        queue_job_count(f->job, server->id, 0, 1);
     }
-    change_article(q, f, a.index, QUEUE_OPEN);
+    queue_article_change(q, f, a.index, QUEUE_OPEN);
     q->changes++;
 }
 
@@ -104,7 +94,7 @@ bool queue_article_fallback(struct queue *q, struct queue_ref a)
     }
     f->tries[a.index] = (uint16_t)(next << QUEUE_FALLBACK_SHIFT); /* a new id starts from nothing */
     queue_article_forget_tried(q, f, a.index);
-    change_article(q, f, a.index, QUEUE_OPEN);
+    queue_article_change(q, f, a.index, QUEUE_OPEN);
     q->changes++;
     return true;
 }
@@ -113,7 +103,7 @@ static unsigned settle(struct queue *q, struct queue_file *f, uint32_t index,
                        enum queue_article_state to)
 {
     uint32_t left_before = f->job->wanted_left;
-    change_article(q, f, index, to);
+    queue_article_change(q, f, index, to);
     q->changes++;
     unsigned news = queue_file_ended(f) ? QUEUE_NEWS_FILE_ENDED : 0;
     return news | (left_before > 0 && f->job->wanted_left == 0 ? QUEUE_NEWS_JOB_ENDED : 0);
@@ -126,7 +116,7 @@ unsigned queue_article_done(struct queue *q, struct queue_ref a, unsigned lane,
     PRE(lane < q->server_count);
     f->part[a.index] = *part;
     f->job->downloaded_bytes += wire_bytes;
-    queue_job_stat(f->job, q->servers[lane].id)->done++;
+    queue_job_count(f->job, q->servers[lane].id, 1, 0);
     return settle(q, f, a.index, QUEUE_DONE);
 }
 

@@ -30,7 +30,8 @@
 
 /* The servers, all of them, in any order; again after every change of level, activity, `down` or retention, and once
  * a day (retention moves with `now_at`). What was tried is kept by server id. Costs about one word operation per
- * server and 64 articles: 0.1 ms for a million. -ENOMEM or ERR_LIMIT: nothing changed. */
+ * server and 64 articles, and a few cache misses per file: 3 ms for a million articles in 10,000 files. -ENOMEM or
+ * ERR_LIMIT: nothing changed. */
 int queue_set_servers(struct queue *q, const struct queue_server *servers, unsigned count,
                       int64_t now_at, struct err *e);
 

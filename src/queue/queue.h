@@ -341,7 +341,7 @@ struct queue_job {
     uint64_t par2_slice; /* bytes of a PAR2 block; 0 until the main file is read (health.h) */
     uint32_t par2_lost;  /* blocks of the set that failed articles have cost */
 
-    /* Post-processing, as NZBGet's clients read it; the post part sets it through queue_job_post(). */
+    /* Post-processing, as NZBGet's clients read it; whoever sets it calls queue_job_touch(). */
     uint8_t par_status, unpack_status, move_status, script_status; /* enums above */
     uint8_t delete_status, mark_status, url_status;
     uint32_t download_sec, post_sec, par_sec, repair_sec, unpack_sec;
@@ -355,7 +355,8 @@ struct queue_job {
     char *shed; /* progress of a past job whose articles were freed, as it is saved; NULL: none */
 
     struct queue_watch watch;
-    uint8_t reload; /* enum queue_reload: what queue_job_reload() makes of it */
+    uint32_t replayed; /* articles that the journal brought when it was loaded */
+    uint8_t reload;    /* enum queue_reload: what queue_job_reload() makes of it */
 };
 
 /* ---- the queue ---- */

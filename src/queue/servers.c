@@ -56,7 +56,8 @@ struct replacement {
 };
 
 struct change {
-    unsigned count;              /* servers to come */
+    const struct queue_server *servers; /* to come */
+    unsigned count;
     int from[QUEUE_SERVERS_MAX]; /* slot that the server had, or -1 */
     struct replacement *made;    /* per job, in the order of each_job */
     uint32_t jobs, at;
@@ -154,10 +155,11 @@ static int show_again(struct queue *q, struct queue_job *j, void *arg)
     return 0;
 }
 
-static int count_stats(struct queue *q, struct queue_job *j, void *arg)
+static int make_stats(struct queue *q, struct queue_job *j, void *arg)
 {
-    (void)arg;
-    return queue_job_ensure_stats(q, j);
+    const struct change *c = arg;
+    (void)q;
+    return queue_job_ensure_stats(j, c->servers, c->count);
 }
 
 int queue_set_servers(struct queue *q, const struct queue_server *servers, unsigned count,
@@ -166,7 +168,7 @@ int queue_set_servers(struct queue *q, const struct queue_server *servers, unsig
     if (count > QUEUE_SERVERS_MAX) {
         return err_set(e, ERR_LIMIT, "more than %d servers", QUEUE_SERVERS_MAX);
     }
-    struct change c = {.count = count, .now_at = now_at};
+    struct change c = {.servers = servers, .count = count, .now_at = now_at};
     bool same = count == q->server_count;
     for (unsigned s = 0; s < count; s++) {
         c.from[s] = -1;
@@ -175,10 +177,11 @@ int queue_set_servers(struct queue *q, const struct queue_server *servers, unsig
         }
         same = same && c.from[s] == (int)s;
     }
-    if (!same && replace_cells(q, &c) != 0) {
+    if (each_job(q, make_stats, &c) != 0 || (!same && replace_cells(q, &c) != 0)) {
         return err_sys(e, -ENOMEM, "servers");
     }
-    memcpy(q->servers, servers, count * sizeof(*servers));
+    memmove(q->servers, servers,
+            count * sizeof(*servers)); /* the caller may give them back changed */
     q->server_count = count;
     find_levels(q);
     bool adding = q->adding;
@@ -186,8 +189,5 @@ int queue_set_servers(struct queue *q, const struct queue_server *servers, unsig
     (void)each_job(q, show_again, &c);
     q->adding = adding;
     queue_order_rebuild(q);
-    if (each_job(q, count_stats, NULL) != 0) {
-        return err_sys(e, -ENOMEM, "servers");
-    }
     return 0;
 }

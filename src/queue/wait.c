@@ -95,22 +95,13 @@ static struct entry pop(struct queue_waits *w)
 
 /* ---- articles ---- */
 
-static void set_state(struct queue *q, struct queue_file *f, uint32_t index,
-                      enum queue_article_state to)
-{
-    queue_tally_out(q, f);
-    queue_article_set_state(f, index, to);
-    queue_tally_in(q, f);
-    queue_file_refresh_one(q, f, index);
-}
-
 static int put_to_wait(struct queue *q, struct queue_ref a, uint64_t at_ms)
 {
     struct queue_file *f = queue_file(q, a.file_id);
     PRE(f != NULL && a.index < f->count && f->state[a.index] == QUEUE_LEASED);
     int rc = push(q->waits, at_ms, a);
     if (rc == 0) {
-        set_state(q, f, a.index, QUEUE_WAIT);
+        queue_article_change(q, f, a.index, QUEUE_WAIT);
         q->changes++;
     }
     return rc;
@@ -151,7 +142,7 @@ unsigned queue_wake(struct queue *q, uint64_t now_ms, unsigned max)
         struct queue_ref a = pop(q->waits).article;
         struct queue_file *f = queue_file(q, a.file_id);
         POST(f != NULL && f->state[a.index] == QUEUE_WAIT);
-        set_state(q, f, a.index, QUEUE_OPEN);
+        queue_article_change(q, f, a.index, QUEUE_OPEN);
         n++;
     }
     return n;
@@ -180,7 +171,7 @@ static bool keep_others(struct queue *q, struct queue_ref a, void *arg)
     if (arg != NULL && f->job != arg) {
         return true;
     }
-    set_state(q, f, a.index, QUEUE_OPEN);
+    queue_article_change(q, f, a.index, QUEUE_OPEN);
     return false;
 }
 

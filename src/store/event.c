@@ -267,30 +267,40 @@ static const char *kinds_text(uint32_t mask, char *buf, size_t size)
 #define ANY        " AND ?2 = 0 AND ?3 = 0"
 #define BY_JOB     " AND job = ?2 AND (?3 = 0 OR task = ?3)"
 #define BY_TASK    " AND task = ?3 AND task > 0 AND ?2 = 0"
+#define ONE_KIND   " AND kind = ?4 AND ?2 = 0 AND ?3 = 0"
 #define ORDER_UP   " ORDER BY seq LIMIT ?5"
 #define ORDER_DOWN " ORDER BY seq DESC LIMIT ?5"
 
 int store_event_list(struct store *s, const struct store_event_filter *f,
                      const struct store_range *range, struct store_page *page, struct err *e)
 {
-    static const char *const sql[3][2] = {
+    static const char *const sql[4][2] = {
         {UP ANY WHERE_KIND ORDER_UP, DOWN ANY WHERE_KIND ORDER_DOWN},
         {UP BY_JOB WHERE_KIND ORDER_UP, DOWN BY_JOB WHERE_KIND ORDER_DOWN},
         {UP BY_TASK WHERE_KIND ORDER_UP, DOWN BY_TASK WHERE_KIND ORDER_DOWN},
+        {UP ONE_KIND ORDER_UP, DOWN ONE_KIND ORDER_DOWN},
     };
     static const struct page_type type = {sizeof(struct store_event), event_read, event_cursor,
                                           NULL};
     char words[512];
+    *page = (struct store_page){0};
+    if (f->kinds >= STORE_KIND_BIT(STORE_KINDS)) {
+        return err_set(e, ERR_INVALID, "no such kind of event");
+    }
     unsigned limit = page_limit(range);
     int64_t after = range != NULL ? range->after.a : 0;
     if (f->newest_first && after == 0) {
         after = INT64_MAX;
     }
     int by = f->job != 0 ? 1 : f->task != 0 ? 2 : 0;
+    const char *kind = kinds_text(f->kinds, words, sizeof(words));
+    if (by == 0 && f->kinds != 0 && (f->kinds & (f->kinds - 1)) == 0) { /* among a million others */
+        by = 3;
+        kind = kinds[__builtin_ctz(f->kinds)];
+    }
     return page_read(s, page, sql[by][f->newest_first],
-                     DB_ARGS(I(after), I(f->job), I(f->task),
-                             T(kinds_text(f->kinds, words, sizeof(words))), I(limit + 1)),
-                     limit, &type, e);
+                     DB_ARGS(I(after), I(f->job), I(f->task), T(kind), I(limit + 1)), limit, &type,
+                     e);
 }
 
 int store_event_count(struct store *s, uint32_t job, int64_t *count, struct err *e)

@@ -13,10 +13,11 @@
 static int read_errors(struct store *s, struct store_explain *x, struct err *e)
 {
     sqlite3_stmt *st;
-    /* With one max() SQLite takes the other columns from the row that has it: the last text. */
+    /* With one max() SQLite takes the other columns from the row that has it: the last text. The + keeps it from going
+     * through all errors of all jobs by the index of kinds. */
     int rv = db_first(&s->db, e,
                       "SELECT server, code, category, sum(count), at, text, max(seq) FROM event"
-                      " WHERE job = ?1 AND kind = 'error' GROUP BY server, code"
+                      " WHERE job = ?1 AND +kind = 'error' GROUP BY server, code"
                       " ORDER BY 4 DESC, 7 DESC LIMIT ?2",
                       DB_ARGS(I(x->job.id), I(STORE_EXPLAIN_ERRORS)), &st);
     while (rv == 1) {
@@ -140,7 +141,9 @@ static void say_error(const struct store_explain *x, struct words *cause)
     if (worst->server != 0) {
         say(cause, " from server %" PRId32, worst->server);
     }
-    say(cause, worst->count > 1 ? ", %" PRId64 " times" : "", worst->count);
+    if (worst->count > 1) {
+        say(cause, ", %" PRId64 " times", worst->count);
+    }
     say(cause, "%s%.200s", worst->text[0] != '\0' ? ": " : "", worst->text);
 }
 

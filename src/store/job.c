@@ -524,7 +524,7 @@ static int edit(struct store *s, const struct store_job_edit *c, struct clock_ti
                            .kind = STORE_EV_EDITED, .job = c->job, .text = text + (text[0] == ' ')},
                        now, NULL, e);
     }
-    if (row_version != NULL) {
+    if (rv == 0 && row_version != NULL) {
         *row_version = at.row_version + 1;
     }
     return rv;

@@ -44,15 +44,28 @@ int meta_set(struct db *db, const char *key, int64_t value, struct err *e)
 
 /* ---- is it good? ---- */
 
-static int check_structure(struct db *db, char *why, size_t size, struct err *e)
+/* SQLite's check reports a page that it could not read as one more finding. No memory and a disk that fails are not
+ * the file's fault: a good file must not be set aside for them. */
+static int finding(const char *text, struct err *e)
+{
+    const char *number = strstr(text, "error code=");
+    int rc = number != NULL ? atoi(number + strlen("error code=")) : 0;
+    if ((rc & 0xff) == SQLITE_NOMEM || rc == SQLITE_IOERR_NOMEM) {
+        return err_set(e, -ENOMEM, "check: %.200s", text);
+    }
+    if ((rc & 0xff) == SQLITE_IOERR && rc != SQLITE_IOERR_SHORT_READ) {
+        return err_set(e, -EIO, "check: %.200s", text);
+    }
+    return err_set(e, ERR_CORRUPT, "%.200s", text);
+}
+
+static int check_structure(struct db *db, struct err *e)
 {
     sqlite3_stmt *st;
     int rv = db_first(db, e, "PRAGMA quick_check(1)", DB_NO_ARGS, &st);
     if (rv == 1) {
-        bool ok = strcmp(db_col_text(st, 0), "ok") == 0;
-        snprintf(why, size, "%s", ok ? "" : db_col_text(st, 0));
+        rv = strcmp(db_col_text(st, 0), "ok") == 0 ? 0 : finding(db_col_text(st, 0), e);
         db_end(st);
-        rv = ok ? 0 : err_set(e, ERR_CORRUPT, "%s", why);
     }
     int64_t tables = 0;
     if (rv == 0) {
@@ -87,8 +100,8 @@ static int check_version(struct db *db, int *version, struct err *e)
 }
 
 /* Opens `name` and looks whether it can be trusted. GOOD leaves *db open. */
-static enum store_found probe(struct store *s, const char *name, struct db *db, int *version,
-                              char *why, size_t size, struct err *e)
+static enum store_found probe_once(struct store *s, const char *name, struct db *db, int *version,
+                                   char *why, size_t size, struct err *e)
 {
     char path[PATH_MAX];
     struct stat st;
@@ -115,7 +128,7 @@ static enum store_found probe(struct store *s, const char *name, struct db *db, 
         if (rv == 0) {
             rv = check_version(db, version, e);
             if (rv == 0) {
-                rv = check_structure(db, why, size, e);
+                rv = check_structure(db, e);
             }
             if (rv != 0) {
                 sqlite3_db_config(db->h, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
@@ -132,6 +145,21 @@ static enum store_found probe(struct store *s, const char *name, struct db *db, 
     }
     err_wrap(e, rv, "%s", name);
     return FOUND_FAILED;
+}
+
+/* SQLite tells a read that failed with EIO as damage, too. Only what looks bad twice is bad. */
+static enum store_found probe(struct store *s, const char *name, struct db *db, int *version,
+                              char *why, size_t size, struct err *e)
+{
+    enum store_found found = probe_once(s, name, db, version, why, size, e);
+    if (found == FOUND_BAD) {
+        log_warning("%s looks damaged (%s); looking again", name, why);
+        found = probe_once(s, name, db, version, why, size, e);
+    }
+    if (found == FOUND_GOOD) {
+        why[0] = '\0';
+    }
+    return found;
 }
 
 /* ---- making, restoring ---- */
@@ -468,8 +496,7 @@ int store_check(struct store *s, struct err *e)
     sqlite3_stmt *st;
     int rv = db_first(&s->db, e, "PRAGMA integrity_check(1)", DB_NO_ARGS, &st);
     if (rv == 1) {
-        bool ok = strcmp(db_col_text(st, 0), "ok") == 0;
-        rv = ok ? 0 : err_set(e, ERR_CORRUPT, "%s: %s", DB_NAME, db_col_text(st, 0));
+        rv = strcmp(db_col_text(st, 0), "ok") == 0 ? 0 : finding(db_col_text(st, 0), e);
         db_end(st);
     }
     if (rv == 0) {

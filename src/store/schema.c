@@ -57,6 +57,7 @@ static const char version_1[] =
     " value INTEGER NOT NULL, text TEXT NOT NULL) STRICT;"
     "CREATE INDEX event_job ON event (job, seq);"
     "CREATE INDEX event_at ON event (at);"
+    "CREATE INDEX event_kind ON event (kind, seq);"
     "CREATE INDEX event_task ON event (task, seq) WHERE task > 0;"
     "CREATE TRIGGER event_changed BEFORE UPDATE ON event"
     " BEGIN SELECT RAISE(ABORT, 'events are append-only'); END;"

@@ -59,7 +59,7 @@ INLINE bool any_newline(struct bytes v, struct bytes w)
 {
     __m256i any = _mm256_or_si256(_mm256_or_si256(is_newline(v.a), is_newline(v.b)),
                                   _mm256_or_si256(is_newline(w.a), is_newline(w.b)));
-    return !_mm256_testz_si256(any, any);
+    return _mm256_movemask_epi8(any) != 0;
 }
 
 INLINE __m256i subtract(__m256i v, __m256i escaped)
@@ -83,6 +83,15 @@ INLINE struct bytes unescape(struct bytes v, uint64_t eq, uint64_t carry)
     }
     __m256i a = is_byte(v.a, '='), b = is_byte(v.b, '=');
     return (struct bytes){subtract(v.a, shifted(a, before)), subtract(v.b, shifted(b, a))};
+}
+
+/* What stands in s[-1] is masked out: in place it may be anything by now. */
+INLINE struct bytes unescape_first(struct bytes v, uint64_t eq, const uint8_t *s)
+{
+    (void)eq;
+    const __m256i not_first = _mm256_setr_epi64x(~0xff, -1, -1, -1);
+    __m256i a = _mm256_and_si256(is_byte(load(s - 1), '='), not_first);
+    return (struct bytes){subtract(v.a, a), subtract(v.b, is_byte(load(s + 31), '='))};
 }
 
 INLINE struct bytes unescape_inner(struct bytes v, uint64_t eq, uint64_t carry, const uint8_t *s)

@@ -14,7 +14,8 @@
  *   uint64_t eq_bits(b), nl_bits(b), dot_bits(b)   where '=' is; CR and LF; '.'
  *   bool any_newline(b, c)
  *   struct bytes unescape(b, eq, carry)       minus 42, and minus 64 behind each '=' and, with carry 1, for the first
- *   struct bytes unescape_inner(b, eq, carry, s)   the same for the block at s, where s[-1] may be read
+ *   struct bytes unescape_first(b, eq, s)     the same for the block at s with carry 0; s[-1] may be read
+ *   struct bytes unescape_inner(b, eq, carry, s)   the same for the block at s; s[-1] may be read and says the carry
  *   struct bytes unescape_bits(b, escaped)    the same from a mask
  *   uint8_t *put(p, b, keep)                  stores the bytes whose bit is 1, up to 64 bytes from p on; returns the end
  */
@@ -45,7 +46,7 @@ INLINE unsigned load16(const uint8_t *p)
     return v;
 }
 
-/* Whole lines from s, which is at a line start, as long as they have the usual shape. */
+/* Whole lines from s, which is at a line start, as long as they have the usual shape. s[-1] can be read. */
 INLINE const uint8_t *lines(const uint8_t *s, const uint8_t *end, uint8_t **dst)
 {
     uint8_t *p = *dst;
@@ -77,7 +78,7 @@ INLINE const uint8_t *lines(const uint8_t *s, const uint8_t *end, uint8_t **dst)
         } else {
             break;
         }
-        a = unescape(a, low, 0);
+        a = unescape_first(a, low, from);
         b = unescape_inner(b, high, low >> 63, from + BLOCK);
         p = put(p, a, ~low);
         p = put(p, b, ~high);
@@ -216,7 +217,9 @@ INLINE void decode_loop(struct yenc_raw *r)
     }
     enum outcome out;
     do {
-        if (before.prev == '\n') {
+        if (before.prev == '\n' && s == r->src) {
+            retry = s + 1; /* the first line of all has no byte before it: as blocks */
+        } else if (before.prev == '\n') {
             const uint8_t *from = s;
             s = lines(s, r->end, &p);
             if (s != from) {

@@ -83,6 +83,12 @@ INLINE struct bytes unescape(struct bytes v, uint64_t eq, uint64_t carry)
                           subtract(v.c, vextq_u8(b, c, 15)), subtract(v.d, vextq_u8(c, d, 15))};
 }
 
+INLINE struct bytes unescape_first(struct bytes v, uint64_t eq, const uint8_t *s)
+{
+    (void)s;
+    return unescape(v, eq, 0);
+}
+
 INLINE struct bytes unescape_inner(struct bytes v, uint64_t eq, uint64_t carry, const uint8_t *s)
 {
     (void)s;

@@ -91,6 +91,12 @@ INLINE struct bytes unescape(struct bytes v, uint64_t eq, uint64_t carry)
         subtract(v.c, _mm_alignr_epi8(c, b, 15)), subtract(v.d, _mm_alignr_epi8(d, c, 15))};
 }
 
+INLINE struct bytes unescape_first(struct bytes v, uint64_t eq, const uint8_t *s)
+{
+    (void)s;
+    return unescape(v, eq, 0);
+}
+
 INLINE struct bytes unescape_inner(struct bytes v, uint64_t eq, uint64_t carry, const uint8_t *s)
 {
     (void)s;

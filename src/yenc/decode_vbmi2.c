@@ -57,6 +57,12 @@ INLINE struct bytes unescape(struct bytes b, uint64_t eq, uint64_t carry)
     return unescape_bits(b, eq << 1 | carry);
 }
 
+INLINE struct bytes unescape_first(struct bytes b, uint64_t eq, const uint8_t *s)
+{
+    (void)s;
+    return unescape(b, eq, 0);
+}
+
 INLINE struct bytes unescape_inner(struct bytes b, uint64_t eq, uint64_t carry, const uint8_t *s)
 {
     (void)s;

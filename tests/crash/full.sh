@@ -9,7 +9,7 @@ skip() { echo "SKIPPED: $1" >&2; exit 77; }
 work=$(mktemp -d)
 mkdir "$work/mnt"
 trap 'umount "$work/mnt" 2>/dev/null || true; rm -rf "$work"' EXIT
-mount -t tmpfs -o size=8m tmpfs "$work/mnt" 2>"$work/why" || skip "no tmpfs: $(cat "$work/why")"
-head -c 2000000 /dev/zero >"$work/mnt/ballast"
+mount -t tmpfs -o size=5m tmpfs "$work/mnt" 2>"$work/why" || skip "no tmpfs: $(cat "$work/why")"
+head -c 1500000 /dev/zero >"$work/mnt/ballast"
 "$@" full "$work/mnt" >"$work/acks"
 echo "" | "$@" check "$work/mnt"

@@ -133,6 +133,7 @@ static int save(const struct fsx *fs, int dirfd)
         if (rc == 0) {
             printf("jobs %u edits %u articles %u\n", job, job - 1, articles);
             fflush(stdout);
+            usleep(30 * 1000); /* nothing else is synced meanwhile: now a cut shows what was not */
             rc = edit_job(q, job);
         }
         rc = rc == 0 ? save_queue(q, fs, dirfd, &e) : rc;

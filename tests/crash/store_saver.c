@@ -14,25 +14,10 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "queue/queue.h"
 #include "store/history.h"
 #include "store/internal.h"
 
-#define S(id, name_, next_) [STORE_##id] = {.name = (name_), .next = (next_)}
-#define N(id)               SM_BIT(STORE_##id)
-static const struct sm_state states[STORE_STATES] = {
-    S(CREATED, "created", N(QUEUED) | N(FAILED) | N(CANCELLED)),
-    S(QUEUED, "queued", N(DOWNLOADING) | N(FAILED) | N(CANCELLED)),
-    S(DOWNLOADING, "downloading", N(PROCESSING) | N(QUEUED) | N(FAILED) | N(CANCELLED)),
-    S(PROCESSING, "processing", N(DOWNLOADING) | N(COMPLETED) | N(FAILED) | N(CANCELLED)),
-    S(COMPLETED, "completed", N(IMPORTED) | N(CANCELLED)),
-    S(IMPORTED, "imported", N(CLEANED)),
-    S(CLEANED, "cleaned", 0),
-    S(FAILED, "failed", 0),
-    S(CANCELLED, "cancelled", 0),
-};
-#undef S
-#undef N
-static const struct sm_type job_type = {"job", states, STORE_STATES, NULL};
 static bool without_sync;
 
 static struct clock_time now(void)
@@ -42,7 +27,8 @@ static struct clock_time now(void)
 
 static int open_store(const char *dir, struct store **s, struct store_report *r, struct err *e)
 {
-    struct store_options o = {.dir = dir, .fs = &fsx_kernel, .job_type = &job_type, .now = now()};
+    struct store_options o = {
+        .dir = dir, .fs = &fsx_kernel, .job_type = &queue_job_type, .now = now()};
     int rv = store_open(s, &o, r, e);
     if (rv == 0 && without_sync) {
         rv = db_script(&(*s)->db, e, "PRAGMA synchronous = OFF");

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The engine against servers that nobody here wrote: Debian's inn2, filled by nyuu from npm, and the test server inside
+# `weir get` against servers that nobody here wrote: Debian's inn2, filled by nyuu from npm, and the test server inside
 # Debian's nzbget. Every combination must write byte-identical files.
 #   tests/rigs/servers.sh BUILD_DIR [WORK_DIR]
 #
@@ -11,7 +11,7 @@ here=$(realpath "$(dirname "$0")")
 mb=${MB:-60}
 mkdir -p "$work/data"
 chmod 755 "$work"
-fetch=$build/bench/bench_fetch
+weir=$build/src/cli/weir
 inn=$work/inn
 
 for i in 0 1 2; do
@@ -19,25 +19,17 @@ for i in 0 1 2; do
         openssl enc -aes-128-ctr -pass "pass:$i" -nosalt 2>/dev/null >"$work/data/$i.bin"
 done
 
-check() { # name, nzb, further arguments of bench_fetch
-    local name=$1 nzb=$2
-    shift 2
-    rm -rf "$work/out"
-    "$fetch" "$nzb" "$@" --out "$work/out" >"$work/report" || { echo "$name: $(cat "$work/report")"; exit 1; }
-    for i in 0 1 2; do
-        cmp "$work/data/$i.bin" "$work/out/$i.bin"
-    done
-    echo "ok: $name ($(sed 's/.*"mb_per_s":\([0-9.]*\).*"depth":\([0-9]*\).*/\1 MB\/s, depth \2/' "$work/report"))"
-}
-
-matrix() { # name, nzb, arguments...
-    local name=$1 nzb=$2 c d
+matrix() { # name, nzb, arguments of weir get...
+    local name=$1 nzb=$2 c
     shift 2
     for c in 1 4 20 50; do
-        for d in 1 0; do
-            check "$name, $c connections, $([ $d = 1 ] && echo one by one || echo pipelined)" "$nzb" "$@" \
-                --connections "$c" --depth "$d"
+        rm -rf "$work/out"
+        "$weir" get "$nzb" "$@" --connections "$c" --out "$work/out" --json >"$work/report" ||
+            { echo "$name, $c connections: $(tail -n 1 "$work/report")"; exit 1; }
+        for i in 0 1 2; do
+            cmp "$work/data/$i.bin" "$(find "$work/out" -name "$i.bin")"
         done
+        echo "ok: $name, $c connections, $(tail -n 1 "$work/report" | sed 's/.*"ms":\([0-9]*\).*/\1 ms/')"
     done
 }
 
@@ -46,8 +38,8 @@ INN_MB=$((mb * 2 + 50)) "$here/inn.sh" "$inn" prepare
 trap '"$here/inn.sh" "$inn" stop' EXIT
 . "$inn/env"
 (cd "$work/data" && NYUU_DIR=${NYUU_DIR:-$work/nyuu} "$here/post.sh" "$inn" "$work/post.nzb" 0.bin 1.bin 2.bin)
-matrix "inn2, plain" "$work/post.nzb" --host "$host" --port "$plain" --user "$user" --pass "$pass"
-matrix "inn2, TLS" "$work/post.nzb" --host localhost --port "$tls" --tls --ca "$cert" --user "$user" --pass "$pass"
+matrix "inn2, plain" "$work/post.nzb" --server "$host:$plain" --user "$user" --pass "$pass"
+matrix "inn2, TLS" "$work/post.nzb" --server "localhost:$tls" --tls --ca "$cert" --user "$user" --pass "$pass"
 
 if [ ! -x "$work/nzbget/usr/bin/nzbget" ]; then
     mkdir -p "$work/nzbget"
@@ -63,10 +55,10 @@ for _ in $(seq 50); do
 done
 # nserv makes its articles from what the id says: file?part=offset:size
 {
-    echo '<?xml version="1.0"?><nzb>'
+    echo '<?xml version="1.0"?><nzb xmlns="http://www.newzbin.com/DTD/2003/nzb">'
     for i in 0 1 2; do
         size=$(stat -c %s "$work/data/$i.bin")
-        echo "<file subject=\"$i\"><segments>"
+        echo "<file poster=\"t\" date=\"1700000000\" subject=\"&quot;$i.bin&quot; yEnc (1/1)\"><groups><group>g</group></groups><segments>"
         n=0
         for ((at = 0; at < size; at += 500000)); do
             n=$((n + 1))
@@ -77,4 +69,4 @@ done
     done
     echo '</nzb>'
 } >"$work/nserv.nzb"
-matrix "nzbget --nserv" "$work/nserv.nzb" --host 127.0.0.1 --port "$nserv_port"
+matrix "nzbget --nserv" "$work/nserv.nzb" --server "127.0.0.1:$nserv_port"

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <jansson.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,13 +17,13 @@
 
 static struct dir d;
 static char path[DIR_PATH_MAX + 16];
-static struct clock_time now;
-static char *text; /* what the file holds */
+static atomic_uint_fast64_t mono_ms; /* the writer's thread reads it, too */
+static char *text;                   /* what the file holds */
 
 static struct clock_time read_now(void *arg)
 {
     (void)arg;
-    return now;
+    return (struct clock_time){.mono_ms = mono_ms, .wall_ms = 1795000000123};
 }
 static const struct clock test_clock = {read_now, NULL};
 
@@ -30,7 +31,7 @@ void setUp(void)
 {
     dir_make(&d);
     snprintf(path, sizeof(path), "%s/weir.log", d.path);
-    now = (struct clock_time){.mono_ms = 1000, .wall_ms = 1795000000123};
+    mono_ms = 1000;
     text = NULL;
 }
 
@@ -142,12 +143,12 @@ static void test_repeats_are_counted_not_written(void)
     log_flush();
     TEST_ASSERT_EQUAL_INT(2, count(read_log(), "connection refused\n"));
     TEST_ASSERT_EQUAL_INT(1, count(text, "something else"));
-    now.mono_ms += LOG_REPEAT_MS;
+    mono_ms += LOG_REPEAT_MS;
     log_flush();
     TEST_ASSERT_EQUAL_INT(2, count(read_log(), "connection refused (999 times more in 60 s)\n"));
     log_warning("server a: connection refused");
     log_warning("server a: connection refused");
-    now.mono_ms += 5000;
+    mono_ms += 5000;
     log_close();
     TEST_ASSERT_EQUAL_INT(3, count(read_log(), "connection refused\n"));
     TEST_ASSERT_EQUAL_INT(1, count(text, "(1 times more in 5 s)"));

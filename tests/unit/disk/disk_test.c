@@ -142,7 +142,7 @@ static int write_at(uint32_t file, uint64_t offset, int byte, size_t len)
 
 static int close_file(uint32_t job, uint32_t file, const char *name, char *made)
 {
-    struct disk_file_msg m = file_msg(job, file, name, 0);
+    struct disk_file_msg m = file_msg(job, file, name, 3000);
     int code = ask(&m.msg, DISK_CLOSE);
     memcpy(made, m.made, sizeof(m.made));
     return code;
@@ -216,6 +216,25 @@ static void test_a_file_is_found_again(void)
     TEST_ASSERT_EQUAL_INT(ERR_NOT_FOUND, ask(&m.msg, DISK_OPEN));
     TEST_ASSERT_NOT_NULL(strstr(err.msg, "is gone"));
     TEST_ASSERT_EQUAL_INT(ERR_NOT_FOUND, write_at(8, 0, 'x', 10));
+}
+
+/* Closed, and then a crash before anybody knew: closing it again finds it, and only a file of that very size. */
+static void test_closing_twice_finds_the_file(void)
+{
+    char made[FSX_NAME_MAX + 1];
+    TEST_ASSERT_EQUAL_INT(0, open_file(1, 6, 0));
+    TEST_ASSERT_EQUAL_INT(0, write_at(6, 0, 'z', 200));
+    TEST_ASSERT_EQUAL_INT(0, close_file(1, 6, "x.bin", made)); /* another of the same name */
+    TEST_ASSERT_EQUAL_INT(0, open_file(1, 7, 0));
+    TEST_ASSERT_EQUAL_INT(0, write_at(7, 0, 'a', 3000));
+    TEST_ASSERT_EQUAL_INT(0, close_file(1, 7, "x.bin", made));
+    TEST_ASSERT_EQUAL_STRING("x (2).bin", made);
+    stop();
+    start();
+    made[0] = '\0';
+    TEST_ASSERT_EQUAL_INT_MESSAGE(0, close_file(1, 7, "x.bin", made), err.msg);
+    TEST_ASSERT_EQUAL_STRING("x (2).bin", made);
+    TEST_ASSERT_EQUAL_INT(ERR_NOT_FOUND, close_file(1, 9, "other.bin", made));
 }
 
 /* A write that fails is an answer, its buffer comes back, and the file goes on when there is room again. */
@@ -343,6 +362,7 @@ int main(void)
     RUN_TEST(test_parts_become_a_file);
     RUN_TEST(test_a_taken_name_gets_a_number);
     RUN_TEST(test_a_file_is_found_again);
+    RUN_TEST(test_closing_twice_finds_the_file);
     RUN_TEST(test_a_full_disk_is_an_answer);
     RUN_TEST(test_a_failed_sync_loses_the_file);
     RUN_TEST(test_more_files_than_descriptors);

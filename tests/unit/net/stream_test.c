@@ -311,6 +311,34 @@ static void test_no_agreement_is_said_in_words(void)
     }
 }
 
+/* T3: the peer changes its keys in the middle (TLS 1.3 KeyUpdate, also asking for ours); not a byte is lost. */
+static void test_key_update(void)
+{
+    struct net_tls client_tls, server_tls;
+    tls_pair(&client_tls, &server_tls, good);
+    struct end a = {.to_send = 500000}, b = {.to_send = 500000};
+    int fds[2];
+    make_pair(fds);
+    open_end(&a, fds[0], &client_tls, "localhost");
+    open_end(&b, fds[1], &server_tls, NULL);
+    for (unsigned i = 0; a.received < 500000 || b.received < 500000; i++) {
+        TEST_ASSERT_TRUE(uv_run(&loop, UV_RUN_ONCE));
+        if (b.ready && i % 4 == 0 && i < 40) {
+            SSL_key_update(b.stream.ssl,
+                           i % 8 == 0 ? SSL_KEY_UPDATE_REQUESTED : SSL_KEY_UPDATE_NOT_REQUESTED);
+            b.to_send += 1000; /* it travels with the next bytes */
+            pump(&b);
+        }
+    }
+    net_stream_close(&a.stream);
+    net_stream_close(&b.stream);
+    uv_run(&loop, UV_RUN_DEFAULT);
+    TEST_ASSERT_EQUAL_UINT64(0, a.wrong + b.wrong);
+    TEST_ASSERT_EQUAL_INT(0, a.why.code);
+    net_tls_close(&client_tls);
+    net_tls_close(&server_tls);
+}
+
 /* Silence ends a stream after its idle time, in the handshake and later, but not while it is paused. */
 static void test_silence_times_out(void)
 {
@@ -490,6 +518,7 @@ int main(void)
     RUN_TEST(test_bad_certificates_are_refused);
     RUN_TEST(test_sessions_are_resumed);
     RUN_TEST(test_no_agreement_is_said_in_words);
+    RUN_TEST(test_key_update);
     RUN_TEST(test_silence_times_out);
     RUN_TEST(test_vanished_peers_end_the_stream);
     RUN_TEST(test_writes_are_gathered_under_a_cap);

@@ -7,6 +7,8 @@
 #include <unity.h>
 
 #include "lib/asker.h"
+#include "lib/certs.h"
+#include "lib/dir.h"
 
 enum { ARTICLES = 4, PATIENCE_MS = 150, PATIENCE_LONG_MS = 5000 };
 
@@ -14,6 +16,7 @@ static struct peer bad, good;
 static struct asker a;
 static struct asker_article list[ARTICLES];
 static char where[200];
+static char cert[600];
 
 void setUp(void) {}
 void tearDown(void) {}
@@ -23,6 +26,7 @@ struct run {
     bool fill;
     bool pipelined;
     bool lack_all; /* the bad server has nothing */
+    bool tls;      /* both speak TLS */
 };
 
 /* Only our own clock ends these. */
@@ -38,6 +42,7 @@ static unsigned run(const struct run *r)
     memset(&a, 0, sizeof(a));
     bad.plan = r->plan;
     bad.lack_all = r->lack_all;
+    bad.cert = good.cert = r->tls ? cert : NULL;
     bad.user = "me";
     bad.pass = "secret";
     peer_start(&bad);
@@ -49,6 +54,7 @@ static unsigned run(const struct run *r)
     for (unsigned i = 0; i < a.server_count; i++) {
         a.servers[i].connections = 2;
         a.servers[i].depth = r->pipelined ? 4 : 1;
+        snprintf(a.servers[i].ca_file, sizeof(a.servers[i].ca_file), "%s.crt", cert);
         a.servers[i].connect_ms = a.servers[i].timeout_ms =
             waits_for_us(r->plan.fault) ? PATIENCE_MS : PATIENCE_LONG_MS;
     }
@@ -122,12 +128,12 @@ static const struct row rows[] = {
 };
 
 static void session_fault(const struct row *row, enum peer_place place, bool fill, bool pipelined,
-                          bool always)
+                          bool always, bool tls)
 {
-    snprintf(where, sizeof(where), "%s, place %d, %s, %s, %s", row->name, place,
+    snprintf(where, sizeof(where), "%s, place %d, %s, %s, %s%s", row->name, place,
              fill ? "with fill server" : "alone", pipelined ? "pipelined" : "one by one",
-             always ? "always" : "once");
-    struct run r = {.plan = row->plan, .fill = fill, .pipelined = pipelined};
+             always ? "always" : "once", tls ? ", TLS" : "");
+    struct run r = {.plan = row->plan, .fill = fill, .pipelined = pipelined, .tls = tls};
     r.plan.place = place;
     r.plan.times = always ? 0 : 1;
     r.plan.article = -1;
@@ -163,7 +169,24 @@ static void test_session_faults(void)
         for (int place = 0; place < PEER_PLACES; place++) {
             for (unsigned bits = 0; bits < 8 && (rows[i].places & (1u << place)); bits++) {
                 if (chosen(&rows[i], place, bits)) {
-                    session_fault(&rows[i], place, bits & 1, bits & 2, bits & 4);
+                    session_fault(&rows[i], (enum peer_place)place, bits & 1, bits & 2, bits & 4,
+                                  false);
+                }
+            }
+        }
+    }
+}
+
+/* T3: a TLS session that is cut off, with and without a reset, is like a plain one: no goodbye was said, so nothing of it
+ * counts. */
+static void test_session_faults_over_tls(void)
+{
+    for (size_t i = 0; i < 4; i++) { /* the rows N1 and N2 */
+        for (int place = 0; place < PEER_PLACES; place++) {
+            for (unsigned bits = 0; bits < 8; bits++) {
+                if (chosen(&rows[i], place, bits)) {
+                    session_fault(&rows[i], (enum peer_place)place, bits & 1, bits & 2, bits & 4,
+                                  true);
                 }
             }
         }
@@ -340,6 +363,11 @@ static void test_dead_servers_fail_at_once(void)
 
 int main(void)
 {
+    struct dir dir;
+    dir_make(&dir);
+    snprintf(cert, sizeof(cert), "%s/cert", dir.path);
+    struct certs_want want = {"IP:127.0.0.1", -3600, 86400, NULL};
+    certs_make(cert, &want);
     UNITY_BEGIN();
     RUN_TEST(test_article_faults);
     RUN_TEST(test_unknown_errors_are_charged);
@@ -348,5 +376,8 @@ int main(void)
     RUN_TEST(test_nothing_strange_is_sent);
     RUN_TEST(test_dead_servers_fail_at_once);
     RUN_TEST(test_session_faults);
-    return UNITY_END();
+    RUN_TEST(test_session_faults_over_tls);
+    int rv = UNITY_END();
+    dir_remove(&dir);
+    return rv;
 }

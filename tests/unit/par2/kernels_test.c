@@ -1,5 +1,7 @@
 /* Every MD5 and GF(2^16) kernel that this CPU runs, against the scalar code and against things nobody here wrote. */
-#include <openssl/evp.h>
+#ifndef TEST_WITHOUT_OPENSSL /* a cross build has none: there the scalar code, tested here, is the reference */
+#    include <openssl/evp.h>
+#endif
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -40,8 +42,12 @@ static uint8_t *guarded(size_t n)
 
 static void reference_md5(const void *p, size_t n, uint8_t out[16])
 {
+#ifdef TEST_WITHOUT_OPENSSL
+    md5_of(p, n, out);
+#else
     unsigned len = 0;
     TEST_ASSERT_EQUAL(1, EVP_Digest(p, n, out, &len, EVP_md5(), NULL));
+#endif
 }
 
 /* The MD5 of one stream is that of OpenSSL for every length, however it is cut. */

@@ -245,6 +245,7 @@ static void test_deleting_files(void)
     PRE(edit(QUEUE_EDIT_FILE_DELETE, a, 0, "") == 0);
     TEST_ASSERT_EQUAL_UINT32(QUEUE_TODO_DROP_LEASES | QUEUE_TODO_DELETE_FILES, result[0].todo);
     TEST_ASSERT_NULL(queue_file(q, a));
+    TEST_ASSERT_EQUAL_UINT32(j->id, result[0].new_id);
     TEST_ASSERT_EQUAL_UINT32(0, j->leased_articles);
     TEST_ASSERT_EQUAL_UINT64(2000, j->total_bytes);
     PRE(edit(QUEUE_EDIT_FILE_DELETE, b, 0, "") == 0);

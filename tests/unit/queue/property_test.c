@@ -258,7 +258,7 @@ static void edit_order(struct world *w)
     static const enum queue_edit_op ops[] = {
         QUEUE_EDIT_GROUP_MOVE_OFFSET, QUEUE_EDIT_GROUP_MOVE_TOP, QUEUE_EDIT_GROUP_MOVE_BOTTOM,
         QUEUE_EDIT_GROUP_MOVE_BEFORE, QUEUE_EDIT_GROUP_MOVE_AFTER};
-    uint32_t ids[8];
+    uint32_t ids[8] = {0};
     struct queue_edit_result r[8];
     unsigned n = some_jobs(w, ids, 8);
     enum queue_edit_op op = ops[roll(w, 5)];
@@ -274,7 +274,7 @@ static void edit_order(struct world *w)
 
 static void edit_jobs(struct world *w)
 {
-    uint32_t ids[6];
+    uint32_t ids[6] = {0};
     struct queue_edit_result r[6];
     unsigned n = some_jobs(w, ids, 6);
     uint64_t what = roll(w, 3);
@@ -299,7 +299,7 @@ static void edit_files(struct world *w)
     static const enum queue_edit_op ops[] = {QUEUE_EDIT_FILE_MOVE_OFFSET, QUEUE_EDIT_FILE_MOVE_TOP,
                                              QUEUE_EDIT_FILE_MOVE_BOTTOM, QUEUE_EDIT_FILE_PAUSE,
                                              QUEUE_EDIT_FILE_RESUME};
-    uint32_t ids[4];
+    uint32_t ids[4] = {0};
     struct queue_edit_result r[4];
     unsigned n = 0;
     if (w->m.job_count == 0) {
@@ -333,7 +333,7 @@ static int class_of(const struct model_file *f)
 
 static void merge(struct world *w)
 {
-    uint32_t ids[2];
+    uint32_t ids[2] = {0};
     struct queue_edit_result r[2];
     if (w->m.job_count < 2) {
         return;
@@ -365,7 +365,7 @@ static void merge(struct world *w)
 
 static void split(struct world *w)
 {
-    uint32_t ids[3];
+    uint32_t ids[3] = {0};
     struct queue_edit_result r[3];
     unsigned n = 0;
     if (w->m.job_count == 0 || w->m.job_count >= 24) {

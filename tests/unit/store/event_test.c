@@ -212,6 +212,37 @@ static void test_timeline_in_pages(void)
     TEST_ASSERT_EQUAL_INT64(16, count);
 }
 
+/* One kind, several kinds, a kind that is not there, over all jobs and of one, both ways. */
+static void test_filter_by_kind(void)
+{
+    for (uint32_t id = 1; id <= 5; id++) {
+        move_to(&w, id, STORE_CANCELLED);
+    }
+    static const struct {
+        uint32_t job, kinds;
+        unsigned count;
+    } asks[] = {
+        {0, STORE_KIND_BIT(STORE_EV_CREATED), 5},
+        {3, STORE_KIND_BIT(STORE_EV_CREATED), 1},
+        {0, STORE_KIND_BIT(STORE_EV_CREATED) | STORE_KIND_BIT(STORE_EV_STATUS_CHANGED), 15},
+        {0, STORE_KIND_BIT(STORE_EV_STUCK), 0},
+        {0, 0, 15},
+    };
+    for (size_t i = 0; i < sizeof(asks) / sizeof(asks[0]); i++) {
+        for (int back = 0; back < 2; back++) {
+            struct store_event_filter f = {
+                .job = asks[i].job, .kinds = asks[i].kinds, .newest_first = back};
+            struct store_page page;
+            TEST_ASSERT_EQUAL_INT(0, store_event_list(w.s, &f, NULL, &page, &w.e));
+            TEST_ASSERT_EQUAL_UINT(asks[i].count, page.count);
+            store_page_free(&page);
+        }
+    }
+    struct store_event_filter wrong = {.kinds = UINT32_C(1) << 31};
+    struct store_page page;
+    TEST_ASSERT_EQUAL_INT(ERR_INVALID, store_event_list(w.s, &wrong, NULL, &page, &w.e));
+}
+
 /* What is not a cursor is refused. */
 static void test_cursor_text(void)
 {
@@ -334,6 +365,7 @@ int main(void)
     RUN_TEST(test_told_events_cannot_lie);
     RUN_TEST(test_long_texts_are_cut);
     RUN_TEST(test_timeline_in_pages);
+    RUN_TEST(test_filter_by_kind);
     RUN_TEST(test_cursor_text);
     RUN_TEST(test_words);
     RUN_TEST(test_explain);

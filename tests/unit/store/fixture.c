@@ -8,27 +8,20 @@
 #include <unistd.h>
 #include <unity.h>
 
-#define S(id, name_, next_) [STORE_##id] = {.name = (name_), .next = (next_)}
-#define N(id)               SM_BIT(STORE_##id)
-static const struct sm_state states[STORE_STATES] = {
-    S(CREATED, "created", N(QUEUED) | N(FAILED) | N(CANCELLED)),
-    S(QUEUED, "queued", N(DOWNLOADING) | N(FAILED) | N(CANCELLED)),
-    S(DOWNLOADING, "downloading", N(PROCESSING) | N(QUEUED) | N(FAILED) | N(CANCELLED)),
-    S(PROCESSING, "processing", N(DOWNLOADING) | N(COMPLETED) | N(FAILED) | N(CANCELLED)),
-    S(COMPLETED, "completed", N(IMPORTED) | N(CANCELLED)),
-    S(IMPORTED, "imported", N(CLEANED)),
-    S(CLEANED, "cleaned", 0),
-    S(FAILED, "failed", 0),
-    S(CANCELLED, "cancelled", 0),
-};
-#undef S
-#undef N
-const struct sm_type test_job_type = {"job", states, STORE_STATES, NULL};
+#include "queue/queue.h"
+
+/* One lifecycle, one table: the queue's. */
+const struct sm_type *const test_job_type = &queue_job_type;
+_Static_assert((int)STORE_CREATED == (int)QUEUE_CREATED &&
+                   (int)STORE_FAILED == (int)QUEUE_JOB_FAILED &&
+                   (int)STORE_CANCELLED == (int)QUEUE_CANCELLED &&
+                   (int)STORE_STATES == (int)QUEUE_STATES,
+               "the tests walk both in the same order");
 
 int world_try_open(struct world *w)
 {
     struct store_options o = {
-        .dir = w->dir.path, .fs = &fsx_kernel, .job_type = &test_job_type, .now = w->now};
+        .dir = w->dir.path, .fs = &fsx_kernel, .job_type = test_job_type, .now = w->now};
     err_clear(&w->e);
     return store_open(&w->s, &o, &w->report, &w->e);
 }

@@ -23,8 +23,7 @@ struct world {
     struct err e;
 };
 
-/* The lifecycle as design.md draws it; the daemon passes its own. */
-extern const struct sm_type test_job_type;
+extern const struct sm_type *const test_job_type;
 
 void world_make(struct world *w);
 void world_remove(struct world *w);

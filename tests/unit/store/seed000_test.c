@@ -68,7 +68,7 @@ static void test_000_s3_every_edge_is_allowed_or_refused_and_recorded(void)
         for (int to = 0; to < STORE_STATES; to++) {
             id++;
             move_to(&w, id, (enum store_state)from);
-            bool legal = (test_job_type.states[from].next & SM_BIT(to)) != 0;
+            bool legal = (test_job_type->states[from].next & SM_BIT(to)) != 0;
             if (legal && to == STORE_IMPORTED) { /* needs what is to be imported */
                 spawn(&w, id, 1);
                 import_one(&w, true, STORE_NO_ERROR);

@@ -29,8 +29,8 @@ void tearDown(void)
 
 static int lists(struct store *s, struct err *e)
 {
-    struct store_page page;
-    struct store_explain x;
+    struct store_page page = {0};
+    struct store_explain x = {0};
     struct store_job_filter jobs = {0};
     struct store_event_filter events = {.job = 1};
     struct store_history_filter past = {.with_hidden = true};
@@ -80,7 +80,7 @@ static int life(struct store *s, struct err *e)
 static int scenario(struct err *e)
 {
     struct store *s;
-    struct store_options o = {dir.path, &fsx_kernel, &test_job_type, now};
+    struct store_options o = {dir.path, &fsx_kernel, test_job_type, now};
     int rv = store_open(&s, &o, NULL, e);
     if (rv != 0) {
         return rv;
@@ -95,7 +95,7 @@ static int scenario(struct err *e)
 static void test_every_allocation_fails_once(void)
 {
     const char *text_step = getenv("TORTURE_STEP");
-    unsigned step = text_step != NULL ? (unsigned)atoi(text_step) : 61;
+    unsigned step = text_step != NULL ? (unsigned)atoi(text_step) : 127;
     unsigned failed = 0, k, tried = 0;
     int fds = dir_open_fds();
     for (k = 1;; k += step) {
@@ -115,7 +115,7 @@ static void test_every_allocation_fails_once(void)
         TEST_ASSERT_EQUAL_INT(fds, dir_open_fds());
         struct store *s;
         struct store_report report;
-        struct store_options o = {dir.path, &fsx_kernel, &test_job_type, now};
+        struct store_options o = {dir.path, &fsx_kernel, test_job_type, now};
         TEST_ASSERT_EQUAL_INT_MESSAGE(0, store_open(&s, &o, &report, &e), e.msg);
         TEST_ASSERT_TRUE(report.how == STORE_AS_LEFT || report.how == STORE_NEW);
         TEST_ASSERT_EQUAL_INT_MESSAGE(0, store_check(s, &e), e.msg);
