@@ -72,8 +72,8 @@ static void check_fetch(struct sim *s, const struct coord_fetch *f, unsigned pos
         pf++;
     }
     MUST(s,
-         !pf->volume || !has_main || j->id >= JOBS || j->previous_id != 0 ||
-             s->par_requested[j->id] || s->files_edited[j->id],
+         !pf->volume || !has_main || j->id >= JOBS || !s->made_by_add[j->id] ||
+             j->previous_id != 0 || s->par_requested[j->id] || s->files_edited[j->id],
          "volume %s is fetched although nobody needs it", pf->name);
     unsigned lane = 0;
     while (q->servers[lane].id != f->server_id) {
@@ -199,6 +199,9 @@ static void on_record(struct sim *s, const struct coord_record *r)
         MUST(s, queue_job_health(j) < queue_job_critical(j),
              "job %u is called beyond repair with health %u of %u", j->id, queue_job_health(j),
              queue_job_critical(j));
+    }
+    if (r->type == COORD_REC_CREATED && r->job_id < JOBS) {
+        s->made_by_add[r->job_id] = true;
     }
     if (r->type == COORD_REC_RECOVERED && r->job_id < JOBS) {
         s->recovered[r->job_id] = true;

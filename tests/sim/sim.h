@@ -75,7 +75,7 @@ struct cell { /* one article's bytes in a file */
 struct disk_file {
     uint32_t job_id;
     bool exists, closed;
-    bool open; /* what was lost or deleted takes no write before it is opened again */
+    bool open;          /* what was lost or deleted takes no write before it is opened again */
     struct cell *cells; /* by index of 1000 bytes */
     unsigned room;
 };
@@ -213,6 +213,7 @@ struct sim {
     bool moved_by_hand;       /* an illegal transition was provoked */
     bool bad_window;          /* the disk failed at some time */
     bool posting[JOBS], recovered[JOBS];
+    bool made_by_add[JOBS]; /* not by an edit */
     bool password_given[JOBS];
     unsigned outstanding; /* fetches not answered */
 };

@@ -320,6 +320,24 @@ static void edited(struct sim *s, const struct request *q, const struct coord_re
     }
 }
 
+/* One active job per content, unless FORCE made a second. */
+static void check_twins(struct sim *s, uint32_t job_id)
+{
+    static const uint8_t none[NZB_KEY_BYTES];
+    const struct queue *q = coord_queue(s->c);
+    const struct queue_job *j = queue_job(q, job_id);
+    if (j == NULL || s->past_edited || j->dupe_mode == QUEUE_DUPE_FORCE ||
+        j->place != QUEUE_ACTIVE || j->url[0] != '\0' || memcmp(j->key, none, sizeof(none)) == 0) {
+        return;
+    }
+    for (uint32_t i = 0; i < q->active_count; i++) {
+        const struct queue_job *o = q->order[i];
+        bool twin = o != j && o->dupe_mode != QUEUE_DUPE_FORCE && o->url[0] == '\0' &&
+                    memcmp(o->key, j->key, sizeof(j->key)) == 0;
+        MUST(s, !twin, "jobs %u and %u have the same articles", o->id, j->id);
+    }
+}
+
 void user_reply(struct sim *s, const struct coord_reply *r)
 {
     MUST(s, r->request > 0 && r->request <= s->request_next, "an answer to nobody");
@@ -330,6 +348,7 @@ void user_reply(struct sim *s, const struct coord_reply *r)
     sim_say(s, "     answer to %llu: %d job %u %s", (unsigned long long)r->request, r->code,
             r->job_id, r->text != NULL ? r->text : "");
     if (q->op == COORD_ADD && r->code == 0) {
+        check_twins(s, r->job_id);
         MUST(s, r->job_id > 0, "an add is acknowledged without a job");
         if (r->job_id < JOBS && !r->existed) {
             s->wants[r->job_id].added = true;
