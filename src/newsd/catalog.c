@@ -9,13 +9,13 @@
 #include "base/check.h"
 #include "base/mem.h"
 
-void catalog_init(struct newsd_catalog *c, size_t article_bytes)
+void newsd_catalog_init(struct newsd_catalog *c, size_t article_bytes)
 {
     PRE(article_bytes > 0);
     *c = (struct newsd_catalog){.article_bytes = article_bytes};
 }
 
-void catalog_free(struct newsd_catalog *c)
+void newsd_catalog_free(struct newsd_catalog *c)
 {
     for (size_t i = 0; i < c->sets_len; i++) {
         mem_free(c->sets[i].name);
@@ -127,7 +127,7 @@ static int add_article(struct newsd_catalog *c, const char *id, size_t len, int3
     return 0;
 }
 
-int catalog_add_posted(struct newsd_catalog *c, const char *id, size_t id_len)
+int newsd_catalog_add_posted(struct newsd_catalog *c, const char *id, size_t id_len)
 {
     int rv = add_article(c, id, id_len, CATALOG_NONE, 0);
     return rv != 0 ? rv : (int)c->articles_len - 1;
@@ -135,7 +135,7 @@ int catalog_add_posted(struct newsd_catalog *c, const char *id, size_t id_len)
 
 /* ---- files ---- */
 
-int catalog_add_set(struct newsd_catalog *c, const char *name)
+int newsd_catalog_add_set(struct newsd_catalog *c, const char *name)
 {
     int rv = grow((void **)&c->sets, c->sets_len, &c->sets_room, sizeof(*c->sets));
     if (rv != 0) {
@@ -149,7 +149,7 @@ int catalog_add_set(struct newsd_catalog *c, const char *name)
     return 0;
 }
 
-void catalog_end_set(struct newsd_catalog *c)
+void newsd_catalog_end_set(struct newsd_catalog *c)
 {
     struct newsd_set *s = &c->sets[c->sets_len - 1];
     for (uint32_t i = 0; i < s->files; i++) {
@@ -200,7 +200,7 @@ static int add_parts(struct newsd_catalog *c, const struct newsd_file *f)
     return rv;
 }
 
-int catalog_add_file(struct newsd_catalog *c, const char *path, uint64_t size, int64_t date)
+int newsd_catalog_add_file(struct newsd_catalog *c, const char *path, uint64_t size, int64_t date)
 {
     PRE(c->sets_len > 0);
     if (size == 0) { /* no poster sends those, and the format has no part without bytes */
@@ -231,25 +231,26 @@ int catalog_add_file(struct newsd_catalog *c, const char *path, uint64_t size, i
     return 0;
 }
 
-const struct newsd_file *catalog_file(const struct newsd_catalog *c, int32_t article)
+const struct newsd_file *newsd_catalog_file(const struct newsd_catalog *c, int32_t article)
 {
     int32_t file = c->articles[article].file;
     return file != CATALOG_NONE ? &c->files[file] : NULL;
 }
 
-void catalog_subject(const struct newsd_file *f, uint32_t part, char *out, size_t size)
+void newsd_catalog_subject(const struct newsd_file *f, uint32_t part, char *out, size_t size)
 {
     snprintf(out, size, "[%" PRIu32 "/%" PRIu32 "] - \"%s\" yEnc (%" PRIu32 "/%" PRIu32 ")",
              f->number, f->of, f->name, part, f->parts);
 }
 
-uint64_t catalog_part_at(const struct newsd_catalog *c, uint32_t part)
+uint64_t newsd_catalog_part_at(const struct newsd_catalog *c, uint32_t part)
 {
     return (uint64_t)(part - 1) * c->article_bytes;
 }
 
-size_t catalog_part_len(const struct newsd_catalog *c, const struct newsd_file *f, uint32_t part)
+size_t newsd_catalog_part_len(const struct newsd_catalog *c, const struct newsd_file *f,
+                              uint32_t part)
 {
-    uint64_t left = f->size - catalog_part_at(c, part);
+    uint64_t left = f->size - newsd_catalog_part_at(c, part);
     return left < c->article_bytes ? (size_t)left : c->article_bytes;
 }

@@ -61,27 +61,28 @@ struct newsd_catalog {
     uint64_t bytes;
 };
 
-void catalog_init(struct newsd_catalog *c, size_t article_bytes);
-void catalog_free(struct newsd_catalog *c);
+void newsd_catalog_init(struct newsd_catalog *c, size_t article_bytes);
+void newsd_catalog_free(struct newsd_catalog *c);
 
 /* scan.c: every regular file below each directory in `dirfd`; links are not followed. Empty files have no article. */
-int catalog_scan(struct newsd_catalog *c, int dirfd, int64_t age_s, struct err *e);
+int newsd_catalog_scan(struct newsd_catalog *c, int dirfd, int64_t age_s, struct err *e);
 
-int catalog_add_set(struct newsd_catalog *c, const char *name);
+int newsd_catalog_add_set(struct newsd_catalog *c, const char *name);
 /* Adds the file to the last set, with its articles. */
-int catalog_add_file(struct newsd_catalog *c, const char *path, uint64_t size, int64_t date);
+int newsd_catalog_add_file(struct newsd_catalog *c, const char *path, uint64_t size, int64_t date);
 /* Numbers the files of the last set. */
-void catalog_end_set(struct newsd_catalog *c);
+void newsd_catalog_end_set(struct newsd_catalog *c);
 /* The place of a new posted article, or a negative code: ERR_EXISTS. */
-int catalog_add_posted(struct newsd_catalog *c, const char *id, size_t id_len);
+int newsd_catalog_add_posted(struct newsd_catalog *c, const char *id, size_t id_len);
 
 /* CATALOG_NONE when there is none. `id` is without angle brackets. */
 int32_t newsd_find(const struct newsd_catalog *c, const char *id, size_t len);
-const struct newsd_file *catalog_file(const struct newsd_catalog *c, int32_t article);
+const struct newsd_file *newsd_catalog_file(const struct newsd_catalog *c, int32_t article);
 /* `[n/m] - "name" yEnc (part/parts)` */
-void catalog_subject(const struct newsd_file *f, uint32_t part, char *out, size_t size);
+void newsd_catalog_subject(const struct newsd_file *f, uint32_t part, char *out, size_t size);
 /* First byte of a part in its file, and how many. */
-uint64_t catalog_part_at(const struct newsd_catalog *c, uint32_t part);
-size_t catalog_part_len(const struct newsd_catalog *c, const struct newsd_file *f, uint32_t part);
+uint64_t newsd_catalog_part_at(const struct newsd_catalog *c, uint32_t part);
+size_t newsd_catalog_part_len(const struct newsd_catalog *c, const struct newsd_file *f,
+                              uint32_t part);
 
 #endif

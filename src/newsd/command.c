@@ -49,12 +49,12 @@ static const struct newsd_rule *rule_for(struct newsd_session *s, enum newsd_pha
                                          const char *cmd)
 {
     struct newsd_occasion o = {.phase = phase, .conn = s->number, .cmd = cmd};
-    return script_match(&s->server->script, &o);
+    return newsd_script_match(&s->server->script, &o);
 }
 
 static void answer_bytes(struct newsd_session *s, const char *cmd, const char *p, size_t n)
 {
-    session_reply(s, rule_for(s, PHASE_COMMAND, cmd), WANT_TEXT, CATALOG_NONE, p, n);
+    newsd_session_reply(s, rule_for(s, PHASE_COMMAND, cmd), WANT_TEXT, CATALOG_NONE, p, n);
 }
 
 static void answer(struct newsd_session *s, const char *cmd, const char *fmt, ...)
@@ -82,11 +82,11 @@ static void answer_gathered(struct newsd_session *s, const char *cmd, struct gat
     mem_free(g->p);
 }
 
-void command_greet(struct newsd_session *s)
+void newsd_command_greet(struct newsd_session *s)
 {
     static const char text[] = "200 weir newsd ready, posting allowed\r\n";
-    session_reply(s, rule_for(s, PHASE_GREET, NULL), WANT_TEXT, CATALOG_NONE, text,
-                  sizeof(text) - 1);
+    newsd_session_reply(s, rule_for(s, PHASE_GREET, NULL), WANT_TEXT, CATALOG_NONE, text,
+                        sizeof(text) - 1);
 }
 
 /* ---- about the server ---- */
@@ -131,7 +131,7 @@ static void do_quit(struct newsd_session *s, const char *cmd, char *args)
     (void)args;
     answer(s, cmd, "205 bye");
     if (!s->ended) { /* else there was no memory for the reply */
-        session_last(s)->last = true;
+        newsd_session_last(s)->last = true;
     }
 }
 
@@ -165,7 +165,7 @@ static void do_authinfo(struct newsd_session *s, const char *cmd, char *args)
         v->count.logins += in;
         v->count.login_failures += !in;
     }
-    session_reply(s, rule, WANT_TEXT, CATALOG_NONE, text, strlen(text));
+    newsd_session_reply(s, rule, WANT_TEXT, CATALOG_NONE, text, strlen(text));
 }
 
 static void do_list(struct newsd_session *s, const char *cmd, char *args)
@@ -236,13 +236,13 @@ static const struct newsd_rule *article_rule(struct newsd_session *s, const char
 {
     struct newsd_server *v = s->server;
     const struct newsd_article *a = &v->catalog.articles[i];
-    const struct newsd_file *f = catalog_file(&v->catalog, i);
+    const struct newsd_file *f = newsd_catalog_file(&v->catalog, i);
     struct newsd_occasion o = {.phase = PHASE_ARTICLE, .conn = s->number, .cmd = cmd, .id = a->id};
     o.path = f != NULL ? f->path : NULL;
     o.name = f != NULL ? f->name : NULL;
     o.part = a->part;
     o.hit = (uint64_t)a->hits + a->checks;
-    const struct newsd_rule *rule = script_match(&v->script, &o);
+    const struct newsd_rule *rule = newsd_script_match(&v->script, &o);
     return rule != NULL ? rule : rule_for(s, PHASE_COMMAND, cmd);
 }
 
@@ -266,7 +266,7 @@ static void give_article(struct newsd_session *s, const char *cmd, char *args, i
     char line[CATALOG_ID_MAX + 64];
     int n = snprintf(line, sizeof(line), "%d %d <%s> %s\r\n", code, by_id ? 0 : i + 1, a->id,
                      words[want]);
-    session_reply(s, article_rule(s, cmd, i), want, i, line, (size_t)n);
+    newsd_session_reply(s, article_rule(s, cmd, i), want, i, line, (size_t)n);
 }
 
 static void do_stat(struct newsd_session *s, const char *cmd, char *args)
@@ -294,25 +294,25 @@ static void do_post(struct newsd_session *s, const char *cmd, char *args)
     static const char text[] = "340 send the article, end with a dot\r\n";
     (void)args;
     const struct newsd_rule *rule = rule_for(s, PHASE_COMMAND, cmd);
-    session_reply(s, rule, WANT_TEXT, CATALOG_NONE, text, sizeof(text) - 1);
+    newsd_session_reply(s, rule, WANT_TEXT, CATALOG_NONE, text, sizeof(text) - 1);
     bool refused = rule != NULL && (rule->content & (FAULT_INSTEAD | FAULT_DROP));
-    if (!refused && post_begin(s) != 0) {
-        session_close(s);
+    if (!refused && newsd_post_begin(s) != 0) {
+        newsd_session_close(s);
     }
 }
 
-const struct newsd_rule *command_post_rule(struct newsd_session *s)
+const struct newsd_rule *newsd_command_post_rule(struct newsd_session *s)
 {
     return rule_for(s, PHASE_COMMAND, "POSTED");
 }
 
-void command_posted(struct newsd_session *s, const struct newsd_rule *rule, const char *id,
-                    const char *why)
+void newsd_command_posted(struct newsd_session *s, const struct newsd_rule *rule, const char *id,
+                          const char *why)
 {
     char line[CATALOG_ID_MAX + 64];
     int n = why == NULL ? snprintf(line, sizeof(line), "240 <%s> received\r\n", id)
                         : snprintf(line, sizeof(line), "441 %s\r\n", why);
-    session_reply(s, rule, WANT_TEXT, CATALOG_NONE, line, (size_t)n);
+    newsd_session_reply(s, rule, WANT_TEXT, CATALOG_NONE, line, (size_t)n);
 }
 
 /* ---- for tests ---- */
@@ -410,7 +410,7 @@ static void do_help(struct newsd_session *s, const char *cmd, char *args)
     answer_gathered(s, cmd, &g);
 }
 
-void command_run(struct newsd_session *s, char *line)
+void newsd_command_run(struct newsd_session *s, char *line)
 {
     s->server->count.commands++;
     line += strspn(line, " \t");

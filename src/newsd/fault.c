@@ -100,7 +100,7 @@ static size_t bare_lf(uint8_t *p, size_t n)
 /* Ends the text early, behind a whole line. */
 static size_t truncate_text(uint8_t *p, size_t n, const struct newsd_place *place)
 {
-    size_t at = (size_t)script_place(place, n);
+    size_t at = (size_t)newsd_script_place(place, n);
     at = at < n - 3 ? at : n - 3;
     while (at > 0 && p[at - 1] != '\n') {
         at--;
@@ -146,7 +146,7 @@ static void add_article(struct newsd_session *s, struct newsd_reply *r)
     if (content & FAULT_SWAP) {
         article = (int32_t)(((size_t)article + 1) % v->catalog.articles_len);
     }
-    if (store_get(&v->store, article, &x->lent) != 0) {
+    if (newsd_store_get(&v->store, article, &x->lent) != 0) {
         x->lent = (struct newsd_text){.slot = CATALOG_NONE};
         add(x, failed, sizeof(failed) - 1);
         return;
@@ -177,7 +177,7 @@ static void add_article(struct newsd_session *s, struct newsd_reply *r)
 static void make_endless(struct newsd_session *s, const struct newsd_rule *r)
 {
     struct newsd_sending *x = &s->sending;
-    uint64_t left = script_place(&r->endless_at, x->total);
+    uint64_t left = newsd_script_place(&r->endless_at, x->total);
     x->total = left;
     for (unsigned i = 0; i < x->count; i++) {
         if (x->segments[i].len >= left) {
@@ -216,7 +216,7 @@ static void add_reply(struct newsd_session *s, struct newsd_reply *r)
     }
 }
 
-void sending_begin(struct newsd_session *s, struct newsd_reply *r)
+void newsd_sending_begin(struct newsd_session *s, struct newsd_reply *r)
 {
     struct newsd_sending *x = &s->sending;
     *x = (struct newsd_sending){.reply = r, .marked = true};
@@ -236,16 +236,16 @@ void sending_begin(struct newsd_session *s, struct newsd_reply *r)
     }
     if (rule->deliver != DELIVER_WHOLE) {
         bool never = x->endless && rule->after.value == UINT64_MAX;
-        x->mark = never ? UINT64_MAX : script_place(&rule->after, x->total);
+        x->mark = never ? UINT64_MAX : newsd_script_place(&rule->after, x->total);
         x->marked = false;
     }
 }
 
-void sending_end(struct newsd_session *s)
+void newsd_sending_end(struct newsd_session *s)
 {
     struct newsd_sending *x = &s->sending;
     if (x->lent.p != NULL) {
-        store_put(&s->server->store, &x->lent);
+        newsd_store_put(&s->server->store, &x->lent);
     }
     mem_free(x->copy);
     mem_free(x->reply);

@@ -85,7 +85,7 @@ static void put_file(struct out *o, const struct newsd_catalog *c, const struct 
                      const char *group)
 {
     char subject[CATALOG_SUBJECT_MAX];
-    catalog_subject(f, 1, subject, sizeof(subject));
+    newsd_catalog_subject(f, 1, subject, sizeof(subject));
     say(o, "  <file poster=\"");
     escaped(o, NEWSD_POSTER);
     say(o, "\" date=\"%" PRId64 "\" subject=\"", f->date);
@@ -95,7 +95,8 @@ static void put_file(struct out *o, const struct newsd_catalog *c, const struct 
     say(o, "</group></groups>\n    <segments>\n");
     for (uint32_t part = 1; part <= f->parts; part++) {
         say(o, "      <segment bytes=\"%" PRIu64 "\" number=\"%" PRIu32 "\">%s</segment>\n",
-            wire_bytes(catalog_part_len(c, f, part)), part, c->articles[f->first + part - 1].id);
+            wire_bytes(newsd_catalog_part_len(c, f, part)), part,
+            c->articles[f->first + part - 1].id);
     }
     say(o, "    </segments>\n  </file>\n");
 }
@@ -125,7 +126,8 @@ static int write_set(const struct newsd_catalog *c, const struct newsd_set *s, i
     return fsx_commit(&o.w, NULL, e);
 }
 
-int nzb_write_all(const struct newsd_catalog *c, const char *dir, const char *group, struct err *e)
+int newsd_nzb_write_all(const struct newsd_catalog *c, const char *dir, const char *group,
+                        struct err *e)
 {
     if (mkdir(dir, 0777) != 0 && errno != EEXIST) {
         return err_sys(e, -errno, "%s", dir);

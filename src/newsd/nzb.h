@@ -7,6 +7,7 @@
 #define NEWSD_POSTER "weir newsd <newsd@localhost>"
 
 /* SET.nzb for each set that has articles, in the directory `dir`, which is made if it is not there. */
-int nzb_write_all(const struct newsd_catalog *c, const char *dir, const char *group, struct err *e);
+int newsd_nzb_write_all(const struct newsd_catalog *c, const char *dir, const char *group,
+                        struct err *e);
 
 #endif

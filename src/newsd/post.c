@@ -20,7 +20,7 @@ struct newsd_post {
     unsigned end_state; /* how much of CRLF . CRLF was seen; the article's start counts as CRLF */
 };
 
-int post_begin(struct newsd_session *s)
+int newsd_post_begin(struct newsd_session *s)
 {
     s->post = mem_zalloc(1, sizeof(*s->post));
     if (s->post == NULL) {
@@ -30,7 +30,7 @@ int post_begin(struct newsd_session *s)
     return 0;
 }
 
-void post_free(struct newsd_post *p)
+void newsd_post_free(struct newsd_post *p)
 {
     if (p != NULL) {
         mem_free(p->p);
@@ -144,10 +144,10 @@ static const char *store(struct newsd_session *s, char *id)
         return "duplicate Message-ID";
     }
     uint64_t at;
-    if (store_add(&v->store, text, len, &at, NULL) != 0) {
+    if (newsd_store_add(&v->store, text, len, &at, NULL) != 0) {
         return "no room";
     }
-    int place = catalog_add_posted(&v->catalog, id, strlen(id));
+    int place = newsd_catalog_add_posted(&v->catalog, id, strlen(id));
     if (place < 0) {
         return "no room";
     }
@@ -159,19 +159,19 @@ static const char *store(struct newsd_session *s, char *id)
     return NULL;
 }
 
-size_t post_feed(struct newsd_session *s, const uint8_t *p, size_t n)
+size_t newsd_post_feed(struct newsd_session *s, const uint8_t *p, size_t n)
 {
     bool found;
     size_t used = until_end(s->post, p, n, &found);
     keep(s->post, p, used);
     if (found) {
         char id[CATALOG_ID_MAX] = "";
-        const struct newsd_rule *rule = command_post_rule(s);
+        const struct newsd_rule *rule = newsd_command_post_rule(s);
         bool refused = rule != NULL && (rule->content & FAULT_INSTEAD);
         const char *why = refused ? "refused" : store(s, id);
-        post_free(s->post);
+        newsd_post_free(s->post);
         s->post = NULL;
-        command_posted(s, rule, id, why);
+        newsd_command_posted(s, rule, id, why);
     }
     return used;
 }

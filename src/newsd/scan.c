@@ -88,8 +88,8 @@ static int walk_entry(struct walk *w, int dirfd, const char *name, unsigned dept
         return 0; /* gone again */
     }
     if (S_ISREG(st.st_mode) && depth > 0) {
-        int rv =
-            catalog_add_file(w->c, w->path, (uint64_t)st.st_size, (int64_t)st.st_mtime - w->age_s);
+        int rv = newsd_catalog_add_file(w->c, w->path, (uint64_t)st.st_size,
+                                        (int64_t)st.st_mtime - w->age_s);
         return rv != 0 ? err_sys(w->e, rv, "%s", w->path) : 0;
     }
     if (!S_ISDIR(st.st_mode)) {
@@ -98,7 +98,7 @@ static int walk_entry(struct walk *w, int dirfd, const char *name, unsigned dept
     if (depth >= DEPTH_MAX) {
         return err_set(w->e, ERR_LIMIT, "%s: more than %d directories deep", w->path, DEPTH_MAX);
     }
-    int rv = depth == 0 ? catalog_add_set(w->c, name) : 0;
+    int rv = depth == 0 ? newsd_catalog_add_set(w->c, name) : 0;
     if (rv != 0) {
         return err_sys(w->e, rv, "%s", w->path);
     }
@@ -109,7 +109,7 @@ static int walk_entry(struct walk *w, int dirfd, const char *name, unsigned dept
     rv = walk_dir(w, fd, depth + 1);
     close(fd);
     if (rv == 0 && depth == 0) {
-        catalog_end_set(w->c);
+        newsd_catalog_end_set(w->c);
     }
     return rv;
 }
@@ -137,7 +137,7 @@ static int walk_dir(struct walk *w, int fd, unsigned depth)
     return rv;
 }
 
-int catalog_scan(struct newsd_catalog *c, int dirfd, int64_t age_s, struct err *e)
+int newsd_catalog_scan(struct newsd_catalog *c, int dirfd, int64_t age_s, struct err *e)
 {
     struct walk w = {.c = c, .age_s = age_s, .e = e};
     return walk_dir(&w, dirfd, 0);

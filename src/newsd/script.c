@@ -541,7 +541,7 @@ static int add_rule(struct newsd_script *s, struct line *l)
     return 0;
 }
 
-int script_parse(struct newsd_script *s, const char *text, const char *name, struct err *e)
+int newsd_script_parse(struct newsd_script *s, const char *text, const char *name, struct err *e)
 {
     struct line *l = mem_alloc(sizeof(*l));
     if (l == NULL) {
@@ -565,12 +565,12 @@ int script_parse(struct newsd_script *s, const char *text, const char *name, str
 
 /* ---- use ---- */
 
-void script_init(struct newsd_script *s, uint64_t seed)
+void newsd_script_init(struct newsd_script *s, uint64_t seed)
 {
     *s = (struct newsd_script){.seed = seed, .state = seed};
 }
 
-void script_free(struct newsd_script *s)
+void newsd_script_free(struct newsd_script *s)
 {
     for (size_t i = 0; i < s->len; i++) {
         free_rule(&s->rules[i]);
@@ -629,7 +629,7 @@ static bool holds(const struct newsd_script *s, const struct newsd_rule *r,
     return share_of(s, o->id) < r->share;
 }
 
-const struct newsd_rule *script_match(struct newsd_script *s, const struct newsd_occasion *o)
+const struct newsd_rule *newsd_script_match(struct newsd_script *s, const struct newsd_occasion *o)
 {
     for (size_t i = 0; i < s->len; i++) {
         struct newsd_rule *r = &s->rules[i];
@@ -646,7 +646,7 @@ const struct newsd_rule *script_match(struct newsd_script *s, const struct newsd
     return NULL;
 }
 
-uint64_t script_place(const struct newsd_place *p, uint64_t total)
+uint64_t newsd_script_place(const struct newsd_place *p, uint64_t total)
 {
     uint64_t at = p->percent ? total / 100 * p->value + total % 100 * p->value / 100 : p->value;
     return at < total ? at : total;

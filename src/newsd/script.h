@@ -100,10 +100,10 @@ struct newsd_script {
     uint64_t state; /* of the generator */
 };
 
-void script_init(struct newsd_script *s, uint64_t seed);
-void script_free(struct newsd_script *s);
+void newsd_script_init(struct newsd_script *s, uint64_t seed);
+void newsd_script_free(struct newsd_script *s);
 /* Adds the rules of `text`; `name` stands in front of messages. On failure some may have been added. */
-int script_parse(struct newsd_script *s, const char *text, const char *name, struct err *e);
+int newsd_script_parse(struct newsd_script *s, const char *text, const char *name, struct err *e);
 
 /* What is happening. */
 struct newsd_occasion {
@@ -117,9 +117,9 @@ struct newsd_occasion {
     uint64_t hit; /* how often it was asked for, this time included */
 };
 /* The rule that acts now, or NULL. Counts. */
-const struct newsd_rule *script_match(struct newsd_script *s, const struct newsd_occasion *o);
+const struct newsd_rule *newsd_script_match(struct newsd_script *s, const struct newsd_occasion *o);
 
 /* Where a place is in a reply of `total` bytes. */
-uint64_t script_place(const struct newsd_place *p, uint64_t total);
+uint64_t newsd_script_place(const struct newsd_place *p, uint64_t total);
 
 #endif

@@ -40,7 +40,7 @@ static void on_rate(uv_timer_t *h)
     v->rate_tokens = v->rate_tokens < most ? v->rate_tokens : most;
     struct list *node;
     while (v->rate_tokens > 0 && (node = list_pop_front(&v->rate_waiting)) != NULL) {
-        session_pump(LIST_ENTRY(node, struct newsd_session, rate_node));
+        newsd_session_pump(LIST_ENTRY(node, struct newsd_session, rate_node));
     }
 }
 
@@ -49,7 +49,7 @@ static void on_rate(uv_timer_t *h)
 static void on_accept(struct net_listen *l, int fd, const char *peer)
 {
     (void)peer;
-    session_open(l->owner, fd);
+    newsd_session_open(l->owner, fd);
 }
 
 static const struct net_listen_type listen_type = {.accept = on_accept};
@@ -90,7 +90,7 @@ static void stop(struct actor *a)
     struct newsd_server *v = &n->server;
     net_listen_close(&v->listen);
     LIST_FOREACH_SAFE (node, &v->sessions) {
-        session_close(LIST_ENTRY(node, struct newsd_session, node));
+        newsd_session_close(LIST_ENTRY(node, struct newsd_session, node));
     }
     uv_close((uv_handle_t *)&v->rate_timer, on_rate_closed);
 }
@@ -114,25 +114,25 @@ static char *copy(const char *s)
 
 static int open_files(struct newsd_server *v, const struct newsd_options *o, struct err *e)
 {
-    catalog_init(&v->catalog, o->article_bytes > 0 ? o->article_bytes : NEWSD_ARTICLE_USUAL);
+    newsd_catalog_init(&v->catalog, o->article_bytes > 0 ? o->article_bytes : NEWSD_ARTICLE_USUAL);
     if (o->dir != NULL) {
         v->dirfd = open(o->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         if (v->dirfd < 0) {
             return err_sys(e, -errno, "%s", o->dir);
         }
-        int rv = catalog_scan(&v->catalog, v->dirfd, (int64_t)o->age_days * 86400, e);
+        int rv = newsd_catalog_scan(&v->catalog, v->dirfd, (int64_t)o->age_days * 86400, e);
         if (rv != 0) {
             return err_wrap(e, rv, "%s", o->dir);
         }
     }
     if (o->nzb_dir != NULL) {
-        int rv = nzb_write_all(&v->catalog, o->nzb_dir, v->group, e);
+        int rv = newsd_nzb_write_all(&v->catalog, o->nzb_dir, v->group, e);
         if (rv != 0) {
             return rv;
         }
     }
-    return store_init(&v->store, &v->catalog, v->dirfd, v->group,
-                      o->cache_bytes > 0 ? o->cache_bytes : CACHE_USUAL, e);
+    return newsd_store_init(&v->store, &v->catalog, v->dirfd, v->group,
+                            o->cache_bytes > 0 ? o->cache_bytes : CACHE_USUAL, e);
 }
 
 static int write_certificate(SSL_CTX *ctx, const char *path, struct err *e)
@@ -163,10 +163,10 @@ static int open_tls(struct newsd_server *v, const struct newsd_options *o, struc
 
 static int read_script(struct newsd_server *v, const struct newsd_options *o, struct err *e)
 {
-    script_init(&v->script, o->seed);
-    int rv = o->script != NULL ? script_parse(&v->script, o->script, "fault script", e) : 0;
+    newsd_script_init(&v->script, o->seed);
+    int rv = o->script != NULL ? newsd_script_parse(&v->script, o->script, "fault script", e) : 0;
     for (const char *const *x = o->extra; rv == 0 && x != NULL && *x != NULL; x++) {
-        rv = script_parse(&v->script, *x, "fault rule", e);
+        rv = newsd_script_parse(&v->script, *x, "fault rule", e);
     }
     return rv;
 }
@@ -225,9 +225,9 @@ static int prepare(struct newsd *n, const struct newsd_options *o, struct err *e
 static void free_all(struct newsd *n)
 {
     struct newsd_server *v = &n->server;
-    store_free(&v->store);
-    catalog_free(&v->catalog);
-    script_free(&v->script);
+    newsd_store_free(&v->store);
+    newsd_catalog_free(&v->catalog);
+    newsd_script_free(&v->script);
     if (v->tls != NULL) {
         net_tls_close(v->tls);
     }

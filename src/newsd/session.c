@@ -24,12 +24,12 @@ static const uint8_t alert[] = {21, 3, 3, 0, 2, 2, 40};
 
 static void free_session(struct newsd_session *s)
 {
-    sending_end(s);
+    newsd_sending_end(s);
     struct list *node;
     while ((node = list_pop_front(&s->replies)) != NULL) {
         mem_free(LIST_ENTRY(node, struct newsd_reply, node));
     }
-    post_free(s->post);
+    newsd_post_free(s->post);
     list_remove(&s->node);
     list_remove(&s->rate_node);
     s->server->count.open--;
@@ -59,7 +59,7 @@ static void on_closed(struct net_stream *stream, const struct err *why)
     handle_gone(s);
 }
 
-void session_close(struct newsd_session *s)
+void newsd_session_close(struct newsd_session *s)
 {
     s->ended = true;
     net_stream_close(&s->stream);
@@ -217,7 +217,7 @@ static bool send_piece(struct newsd_session *s, size_t n)
 static void reply_sent(struct newsd_session *s)
 {
     bool last = s->sending.reply->last;
-    sending_end(s);
+    newsd_sending_end(s);
     if (last) {
         end_writing(s);
         linger(s);
@@ -240,7 +240,7 @@ static bool next_reply(struct newsd_session *s, uint64_t now)
     }
     list_remove(&r->node);
     s->replies_len--;
-    sending_begin(s, r);
+    newsd_sending_begin(s, r);
     return true;
 }
 
@@ -286,7 +286,7 @@ static bool step(struct newsd_session *s)
     return true;
 }
 
-void session_pump(struct newsd_session *s)
+void newsd_session_pump(struct newsd_session *s)
 {
     while (net_stream_is_open(&s->stream) && !s->mute && !s->ended && step(s)) {
     }
@@ -294,7 +294,7 @@ void session_pump(struct newsd_session *s)
 
 static void on_timer(uv_timer_t *h)
 {
-    session_pump(h->data);
+    newsd_session_pump(h->data);
 }
 
 static void wake_at(struct newsd_session *s, uint64_t when_ms)
@@ -303,12 +303,12 @@ static void wake_at(struct newsd_session *s, uint64_t when_ms)
     uv_timer_start(&s->timer, on_timer, when_ms > now ? when_ms - now : 0, 0);
 }
 
-void session_reply(struct newsd_session *s, const struct newsd_rule *rule, enum newsd_want want,
-                   int32_t article, const char *text, size_t len)
+void newsd_session_reply(struct newsd_session *s, const struct newsd_rule *rule,
+                         enum newsd_want want, int32_t article, const char *text, size_t len)
 {
     struct newsd_reply *r = mem_alloc(sizeof(*r) + len);
     if (r == NULL) {
-        session_close(s);
+        newsd_session_close(s);
         return;
     }
     *r = (struct newsd_reply){.due_ms = uv_now(s->server->loop) + s->server->rtt_ms, .want = want};
@@ -321,7 +321,7 @@ void session_reply(struct newsd_session *s, const struct newsd_rule *rule, enum 
     s->replies_len++;
 }
 
-struct newsd_reply *session_last(struct newsd_session *s)
+struct newsd_reply *newsd_session_last(struct newsd_session *s)
 {
     PRE(!list_empty(&s->replies));
     return LIST_ENTRY(s->replies.prev, struct newsd_reply, node);
@@ -346,7 +346,7 @@ static size_t take_line(struct newsd_session *s, const uint8_t *p, size_t n)
     }
     s->line[s->line_len] = '\0';
     s->line_len = 0;
-    command_run(s, s->line);
+    newsd_command_run(s, s->line);
     return len + 1;
 }
 
@@ -356,12 +356,12 @@ static size_t on_read(struct net_stream *stream, const uint8_t *p, size_t n)
     size_t taken = 0;
     while (taken < n && !s->mute && !s->ended && s->replies_len < REPLIES_MAX) {
         if (s->post != NULL) {
-            taken += post_feed(s, p + taken, n - taken);
+            taken += newsd_post_feed(s, p + taken, n - taken);
         } else {
             taken += take_line(s, p + taken, n - taken);
         }
     }
-    session_pump(s);
+    newsd_session_pump(s);
     if (s->mute || s->ended) {
         return n;
     }
@@ -375,14 +375,14 @@ static void on_ready(struct net_stream *stream)
 {
     struct newsd_session *s = stream->owner;
     if (!s->mute) {
-        command_greet(s);
-        session_pump(s);
+        newsd_command_greet(s);
+        newsd_session_pump(s);
     }
 }
 
 static void on_writable(struct net_stream *stream)
 {
-    session_pump(stream->owner);
+    newsd_session_pump(stream->owner);
 }
 
 static void on_eof(struct net_stream *stream)
@@ -390,9 +390,10 @@ static void on_eof(struct net_stream *stream)
     struct newsd_session *s = stream->owner;
     bool idle = s->sending.reply == NULL && list_empty(&s->replies);
     if (s->mute || s->ended || idle) {
-        session_close(s);
+        newsd_session_close(s);
     } else { /* it may have said all it has to say, and still listen */
-        struct newsd_reply *last = list_empty(&s->replies) ? s->sending.reply : session_last(s);
+        struct newsd_reply *last =
+            list_empty(&s->replies) ? s->sending.reply : newsd_session_last(s);
         last->last = true;
     }
 }
@@ -435,7 +436,7 @@ static bool connect_phase(struct newsd_session *s, int fd, const struct newsd_ru
     }
 }
 
-void session_open(struct newsd_server *v, int fd)
+void newsd_session_open(struct newsd_server *v, int fd)
 {
     struct newsd_session *s = mem_zalloc(1, sizeof(*s));
     if (s == NULL) {
@@ -451,7 +452,7 @@ void session_open(struct newsd_server *v, int fd)
     list_init(&s->replies);
     list_init(&s->rate_node);
     struct newsd_occasion o = {.phase = PHASE_CONNECT, .conn = s->number};
-    bool stays = connect_phase(s, fd, script_match(&v->script, &o));
+    bool stays = connect_phase(s, fd, newsd_script_match(&v->script, &o));
     struct net_tls *tls = s->mute ? NULL : v->tls; /* silent from the start: no handshake either */
     if (!stays || net_stream_open(&s->stream, &v->nl, fd, tls, NULL, &stream_type, s, NULL) != 0) {
         close(fd);

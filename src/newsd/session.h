@@ -109,36 +109,36 @@ struct newsd_server {
 /* ---- session.c ---- */
 
 /* Takes the descriptor over, also on failure. */
-void session_open(struct newsd_server *v, int fd);
-void session_close(struct newsd_session *s);
+void newsd_session_open(struct newsd_server *v, int fd);
+void newsd_session_close(struct newsd_session *s);
 /* Sends what is due. */
-void session_pump(struct newsd_session *s);
+void newsd_session_pump(struct newsd_session *s);
 /* Queues a reply. `text` is its lines; the article's text follows as `want` says. */
-void session_reply(struct newsd_session *s, const struct newsd_rule *rule, enum newsd_want want,
-                   int32_t article, const char *text, size_t len);
-struct newsd_reply *session_last(struct newsd_session *s);
+void newsd_session_reply(struct newsd_session *s, const struct newsd_rule *rule,
+                         enum newsd_want want, int32_t article, const char *text, size_t len);
+struct newsd_reply *newsd_session_last(struct newsd_session *s);
 
 /* ---- command.c ---- */
 
 /* `line` is without its line end and may be written to. */
-void command_run(struct newsd_session *s, char *line);
-void command_greet(struct newsd_session *s);
+void newsd_command_run(struct newsd_session *s, char *line);
+void newsd_command_greet(struct newsd_session *s);
 /* The article of a POST is here: the rule for its reply, and the reply when `id` is kept or `why` it is not. */
-const struct newsd_rule *command_post_rule(struct newsd_session *s);
-void command_posted(struct newsd_session *s, const struct newsd_rule *rule, const char *id,
-                    const char *why);
+const struct newsd_rule *newsd_command_post_rule(struct newsd_session *s);
+void newsd_command_posted(struct newsd_session *s, const struct newsd_rule *rule, const char *id,
+                          const char *why);
 
 /* ---- post.c ---- */
 
-int post_begin(struct newsd_session *s);
-/* Takes bytes of the article; how many were its own. Ends with command_posted(). */
-size_t post_feed(struct newsd_session *s, const uint8_t *p, size_t n);
-void post_free(struct newsd_post *p);
+int newsd_post_begin(struct newsd_session *s);
+/* Takes bytes of the article; how many were its own. Ends with newsd_command_posted(). */
+size_t newsd_post_feed(struct newsd_session *s, const uint8_t *p, size_t n);
+void newsd_post_free(struct newsd_post *p);
 
 /* ---- fault.c ---- */
 
 /* Makes s->sending out of a reply, with what its rule does to it. */
-void sending_begin(struct newsd_session *s, struct newsd_reply *r);
-void sending_end(struct newsd_session *s);
+void newsd_sending_begin(struct newsd_session *s, struct newsd_reply *r);
+void newsd_sending_end(struct newsd_session *s);
 
 #endif

@@ -24,7 +24,7 @@ enum {
 
 /* ---- one article out of a file ---- */
 
-size_t article_text_max(const struct newsd_catalog *c)
+size_t newsd_article_text_max(const struct newsd_catalog *c)
 {
     struct yenc_post p = {.name = "", .line = YENC_LINE_USUAL};
     return HEAD_MAX + NAME_POSTED_MAX + yenc_post_max(&p, c->article_bytes);
@@ -34,7 +34,7 @@ static size_t make_head(const struct newsd_file *f, const struct newsd_article *
                         const char *group, char *out)
 {
     char subject[CATALOG_SUBJECT_MAX], date[64];
-    catalog_subject(f, a->part, subject, sizeof(subject));
+    newsd_catalog_subject(f, a->part, subject, sizeof(subject));
     time_t when = (time_t)f->date;
     struct tm tm = {0};
     gmtime_r(&when, &tm);
@@ -47,15 +47,15 @@ static size_t make_head(const struct newsd_file *f, const struct newsd_article *
     return (size_t)n;
 }
 
-size_t article_make(const struct newsd_catalog *c, int32_t article, const char *group,
-                    const uint8_t *data, size_t n, uint8_t *out, size_t *head_len)
+size_t newsd_article_make(const struct newsd_catalog *c, int32_t article, const char *group,
+                          const uint8_t *data, size_t n, uint8_t *out, size_t *head_len)
 {
     const struct newsd_article *a = &c->articles[article];
-    const struct newsd_file *f = catalog_file(c, article);
+    const struct newsd_file *f = newsd_catalog_file(c, article);
     struct yenc_post p = {
         .name = f->name,
         .size = f->size,
-        .begin = catalog_part_at(c, a->part),
+        .begin = newsd_catalog_part_at(c, a->part),
         .part = a->part,
         .total = f->parts,
         .line = YENC_LINE_USUAL,
@@ -85,8 +85,8 @@ static int map_cache(struct newsd_store *s, struct err *e)
     return 0;
 }
 
-int store_init(struct newsd_store *s, struct newsd_catalog *c, int dirfd, const char *group,
-               size_t cache_bytes, struct err *e)
+int newsd_store_init(struct newsd_store *s, struct newsd_catalog *c, int dirfd, const char *group,
+                     size_t cache_bytes, struct err *e)
 {
     *s = (struct newsd_store){.catalog = c, .group = group, .dirfd = dirfd};
     s->cache_fd = s->spool_fd = -1;
@@ -100,12 +100,12 @@ int store_init(struct newsd_store *s, struct newsd_catalog *c, int dirfd, const 
     if (s->slots_len > c->articles_len) {
         s->slots_len = c->articles_len;
     }
-    s->slot_size = (article_text_max(c) + page - 1) / page * page;
+    s->slot_size = (newsd_article_text_max(c) + page - 1) / page * page;
     s->slots = mem_zalloc(s->slots_len, sizeof(*s->slots));
     s->scratch = mem_aligned(64, c->article_bytes);
     if (s->slots == NULL || s->scratch == NULL ||
         __builtin_mul_overflow(s->slots_len, s->slot_size, &s->cache_size)) {
-        store_free(s);
+        newsd_store_free(s);
         return err_sys(e, UV_ENOMEM, "cache");
     }
     for (size_t i = 0; i < s->slots_len; i++) {
@@ -114,12 +114,12 @@ int store_init(struct newsd_store *s, struct newsd_catalog *c, int dirfd, const 
     }
     int rv = map_cache(s, e);
     if (rv != 0) {
-        store_free(s);
+        newsd_store_free(s);
     }
     return rv;
 }
 
-void store_free(struct newsd_store *s)
+void newsd_store_free(struct newsd_store *s)
 {
     if (s->cache != NULL) {
         munmap(s->cache, s->cache_size);
@@ -142,16 +142,17 @@ void store_free(struct newsd_store *s)
 static ssize_t read_part(struct newsd_store *s, int32_t article)
 {
     const struct newsd_catalog *c = s->catalog;
-    const struct newsd_file *f = catalog_file(c, article);
+    const struct newsd_file *f = newsd_catalog_file(c, article);
     uint32_t part = c->articles[article].part;
     int fd = fsx_open_beneath(&fsx_kernel, s->dirfd, f->path, O_RDONLY, 0, NULL);
     if (fd < 0) {
         return fd;
     }
-    size_t n = catalog_part_len(c, f, part), done = 0;
+    size_t n = newsd_catalog_part_len(c, f, part), done = 0;
     ssize_t got = 1;
     while (done < n && got > 0) {
-        got = pread(fd, s->scratch + done, n - done, (off_t)(catalog_part_at(c, part) + done));
+        got =
+            pread(fd, s->scratch + done, n - done, (off_t)(newsd_catalog_part_at(c, part) + done));
         done += got > 0 ? (size_t)got : 0;
     }
     close(fd);
@@ -195,8 +196,8 @@ static int encode(struct newsd_store *s, int32_t article, struct newsd_text *t)
     struct newsd_slot *slot = take_slot(s);
     if (slot != NULL) {
         uint8_t *out = s->cache + (size_t)(slot - s->slots) * s->slot_size;
-        slot->len = article_make(s->catalog, article, s->group, s->scratch, (size_t)n, out,
-                                 &slot->head_len);
+        slot->len = newsd_article_make(s->catalog, article, s->group, s->scratch, (size_t)n, out,
+                                       &slot->head_len);
         slot->article = article;
         s->catalog->articles[article].slot = (int32_t)(slot - s->slots);
         lend_slot(s, slot, t);
@@ -207,11 +208,12 @@ static int encode(struct newsd_store *s, int32_t article, struct newsd_text *t)
         return UV_ENOMEM;
     }
     *t = (struct newsd_text){.p = out, .slot = CATALOG_NONE, .owned = out};
-    t->len = article_make(s->catalog, article, s->group, s->scratch, (size_t)n, out, &t->head_len);
+    t->len =
+        newsd_article_make(s->catalog, article, s->group, s->scratch, (size_t)n, out, &t->head_len);
     return 0;
 }
 
-int store_get(struct newsd_store *s, int32_t article, struct newsd_text *t)
+int newsd_store_get(struct newsd_store *s, int32_t article, struct newsd_text *t)
 {
     const struct newsd_article *a = &s->catalog->articles[article];
     if (a->file == CATALOG_NONE) {
@@ -226,7 +228,7 @@ int store_get(struct newsd_store *s, int32_t article, struct newsd_text *t)
     return encode(s, article, t);
 }
 
-void store_put(struct newsd_store *s, struct newsd_text *t)
+void newsd_store_put(struct newsd_store *s, struct newsd_text *t)
 {
     if (t->slot != CATALOG_NONE) {
         s->slots[t->slot].pins--;
@@ -257,7 +259,8 @@ static int open_spool(struct newsd_store *s, struct err *e)
     return 0;
 }
 
-int store_add(struct newsd_store *s, const uint8_t *text, size_t len, uint64_t *at, struct err *e)
+int newsd_store_add(struct newsd_store *s, const uint8_t *text, size_t len, uint64_t *at,
+                    struct err *e)
 {
     int rv = s->spool != NULL ? 0 : open_spool(s, e);
     if (rv != 0) {

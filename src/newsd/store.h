@@ -43,20 +43,21 @@ struct newsd_store {
     uint64_t encoded; /* articles */
 };
 
-int store_init(struct newsd_store *s, struct newsd_catalog *c, int dirfd, const char *group,
-               size_t cache_bytes, struct err *e);
-void store_free(struct newsd_store *s);
+int newsd_store_init(struct newsd_store *s, struct newsd_catalog *c, int dirfd, const char *group,
+                     size_t cache_bytes, struct err *e);
+void newsd_store_free(struct newsd_store *s);
 
-/* Lends the text until store_put(). Fails when the file is gone or has changed its size. */
-int store_get(struct newsd_store *s, int32_t article, struct newsd_text *t);
-void store_put(struct newsd_store *s, struct newsd_text *t);
+/* Lends the text until newsd_store_put(). Fails when the file is gone or has changed its size. */
+int newsd_store_get(struct newsd_store *s, int32_t article, struct newsd_text *t);
+void newsd_store_put(struct newsd_store *s, struct newsd_text *t);
 
 /* Keeps the text of a posted article, which ends with the dot line; *at is where. */
-int store_add(struct newsd_store *s, const uint8_t *text, size_t len, uint64_t *at, struct err *e);
+int newsd_store_add(struct newsd_store *s, const uint8_t *text, size_t len, uint64_t *at,
+                    struct err *e);
 
-/* What store_get() makes: the whole text of one part. `out` has article_text_max() bytes; returns its length. */
-size_t article_text_max(const struct newsd_catalog *c);
-size_t article_make(const struct newsd_catalog *c, int32_t article, const char *group,
-                    const uint8_t *data, size_t n, uint8_t *out, size_t *head_len);
+/* What newsd_store_get() makes: the whole text of one part. `out` has newsd_article_text_max() bytes; returns its length. */
+size_t newsd_article_text_max(const struct newsd_catalog *c);
+size_t newsd_article_make(const struct newsd_catalog *c, int32_t article, const char *group,
+                          const uint8_t *data, size_t n, uint8_t *out, size_t *head_len);
 
 #endif

@@ -12,8 +12,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     char *text = mem_strndup((const char *)data, size);
     struct newsd_script s;
     struct err e = {0};
-    script_init(&s, 1);
-    int rv = script_parse(&s, text, "script", &e);
+    newsd_script_init(&s, 1);
+    int rv = newsd_script_parse(&s, text, "script", &e);
     if (rv != 0 && strstr(e.msg, "line ") == NULL) {
         abort();
     }
@@ -24,12 +24,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         o.name = "name.bin";
         o.part = 1;
         o.hit = 1;
-        const struct newsd_rule *r = script_match(&s, &o);
-        if (r != NULL && script_place(&r->after, 1000) > 1000) {
+        const struct newsd_rule *r = newsd_script_match(&s, &o);
+        if (r != NULL && newsd_script_place(&r->after, 1000) > 1000) {
             abort();
         }
     }
-    script_free(&s);
+    newsd_script_free(&s);
     mem_free(text);
     return 0;
 }

@@ -38,29 +38,30 @@ void setUp(void)
     TEST_ASSERT_EQUAL_INT(0, mkdirat(dir.fd, "set", 0700));
     write_file("set/a", data, sizeof(data));
     write_file("set/b", data, PART);
-    catalog_init(&catalog, PART);
+    newsd_catalog_init(&catalog, PART);
     struct err e = {0};
-    TEST_ASSERT_EQUAL_INT_MESSAGE(0, catalog_scan(&catalog, dir.fd, 0, &e), e.msg);
+    TEST_ASSERT_EQUAL_INT_MESSAGE(0, newsd_catalog_scan(&catalog, dir.fd, 0, &e), e.msg);
 }
 
 void tearDown(void)
 {
-    store_free(&store);
-    catalog_free(&catalog);
+    newsd_store_free(&store);
+    newsd_catalog_free(&catalog);
     dir_remove(&dir);
 }
 
 static void open_store(size_t cache)
 {
     struct err e = {0};
-    TEST_ASSERT_EQUAL_INT_MESSAGE(0, store_init(&store, &catalog, dir.fd, "a.b", cache, &e), e.msg);
+    TEST_ASSERT_EQUAL_INT_MESSAGE(0, newsd_store_init(&store, &catalog, dir.fd, "a.b", cache, &e),
+                                  e.msg);
 }
 
 /* The text is a head, an empty line, and a body that our decoder takes for exactly this part. */
 static void check_text(const struct newsd_text *t, int32_t article)
 {
     const struct newsd_article *a = &catalog.articles[article];
-    const struct newsd_file *f = catalog_file(&catalog, article);
+    const struct newsd_file *f = newsd_catalog_file(&catalog, article);
     static struct yenc_article y;
     static uint8_t out[2 * PART + 1000];
     size_t used;
@@ -79,8 +80,8 @@ static void check_text(const struct newsd_text *t, int32_t article)
     TEST_ASSERT_EQUAL_UINT32(a->part, y.header.part);
     TEST_ASSERT_EQUAL_UINT32(f->parts, y.header.total);
     TEST_ASSERT_EQUAL_UINT64(f->size, y.header.size);
-    TEST_ASSERT_EQUAL_UINT64(catalog_part_at(&catalog, a->part), y.header.begin);
-    TEST_ASSERT_EQUAL_UINT64(catalog_part_len(&catalog, f, a->part), y.len);
+    TEST_ASSERT_EQUAL_UINT64(newsd_catalog_part_at(&catalog, a->part), y.header.begin);
+    TEST_ASSERT_EQUAL_UINT64(newsd_catalog_part_len(&catalog, f, a->part), y.len);
     TEST_ASSERT_EQUAL_MEMORY(data + y.header.begin, out, y.len);
 }
 
@@ -91,10 +92,10 @@ static void test_catalog_parts(void)
     TEST_ASSERT_EQUAL_UINT64(2, catalog.files_len);
     TEST_ASSERT_EQUAL_UINT32(5, catalog.files[0].parts);
     TEST_ASSERT_EQUAL_UINT32(1, catalog.files[1].parts);
-    TEST_ASSERT_EQUAL_UINT64(1, catalog_part_len(&catalog, &catalog.files[0], 5));
+    TEST_ASSERT_EQUAL_UINT64(1, newsd_catalog_part_len(&catalog, &catalog.files[0], 5));
     TEST_ASSERT_EQUAL_UINT64(6, catalog.articles_len);
     char subject[CATALOG_SUBJECT_MAX];
-    catalog_subject(&catalog.files[1], 1, subject, sizeof(subject));
+    newsd_catalog_subject(&catalog.files[1], 1, subject, sizeof(subject));
     TEST_ASSERT_EQUAL_STRING("[2/2] - \"b\" yEnc (1/1)", subject);
 }
 
@@ -103,10 +104,10 @@ static void test_catalog_ids(void)
 {
     struct newsd_catalog again, other;
     struct err e = {0};
-    catalog_init(&again, PART);
-    catalog_init(&other, PART + 1);
-    TEST_ASSERT_EQUAL_INT(0, catalog_scan(&again, dir.fd, 86400, &e));
-    TEST_ASSERT_EQUAL_INT(0, catalog_scan(&other, dir.fd, 0, &e));
+    newsd_catalog_init(&again, PART);
+    newsd_catalog_init(&other, PART + 1);
+    TEST_ASSERT_EQUAL_INT(0, newsd_catalog_scan(&again, dir.fd, 86400, &e));
+    TEST_ASSERT_EQUAL_INT(0, newsd_catalog_scan(&other, dir.fd, 0, &e));
     for (size_t i = 0; i < catalog.articles_len; i++) {
         const char *id = catalog.articles[i].id;
         TEST_ASSERT_EQUAL_INT32(i, newsd_find(&catalog, id, strlen(id)));
@@ -114,8 +115,8 @@ static void test_catalog_ids(void)
         TEST_ASSERT_EQUAL_INT32(CATALOG_NONE, newsd_find(&other, id, strlen(id)));
         TEST_ASSERT_EQUAL_INT32(CATALOG_NONE, newsd_find(&catalog, id, strlen(id) - 1));
     }
-    catalog_free(&again);
-    catalog_free(&other);
+    newsd_catalog_free(&again);
+    newsd_catalog_free(&other);
 }
 
 /* Many ids are all found, also after the table has grown, and a second article with a known id is refused. */
@@ -124,9 +125,9 @@ static void test_catalog_grows(void)
     char id[32];
     for (int i = 0; i < 5000; i++) {
         int n = snprintf(id, sizeof(id), "%d@x", i);
-        TEST_ASSERT_EQUAL_INT(6 + i, catalog_add_posted(&catalog, id, (size_t)n));
+        TEST_ASSERT_EQUAL_INT(6 + i, newsd_catalog_add_posted(&catalog, id, (size_t)n));
     }
-    TEST_ASSERT_EQUAL_INT(ERR_EXISTS, catalog_add_posted(&catalog, "77@x", 4));
+    TEST_ASSERT_EQUAL_INT(ERR_EXISTS, newsd_catalog_add_posted(&catalog, "77@x", 4));
     for (int i = 0; i < 5000; i++) {
         int n = snprintf(id, sizeof(id), "%d@x", i);
         TEST_ASSERT_EQUAL_INT32(6 + i, newsd_find(&catalog, id, (size_t)n));
@@ -140,9 +141,9 @@ static void test_store_articles(void)
     for (int round = 0; round < 2; round++) {
         for (int32_t i = 0; i < 6; i++) {
             struct newsd_text t;
-            TEST_ASSERT_EQUAL_INT(0, store_get(&store, i, &t));
+            TEST_ASSERT_EQUAL_INT(0, newsd_store_get(&store, i, &t));
             check_text(&t, i);
-            store_put(&store, &t);
+            newsd_store_put(&store, &t);
         }
     }
     TEST_ASSERT_EQUAL_UINT64(6, store.encoded);
@@ -156,24 +157,24 @@ static void test_store_evicts(void)
         char path[32];
         snprintf(path, sizeof(path), "set/c%d", i);
         write_file(path, data, PART);
-        TEST_ASSERT_EQUAL_INT(0, catalog_add_file(&catalog, path, PART, 0));
+        TEST_ASSERT_EQUAL_INT(0, newsd_catalog_add_file(&catalog, path, PART, 0));
     }
     open_store(1);
     TEST_ASSERT_EQUAL_UINT64(16, store.slots_len);
     struct newsd_text held[20];
     for (int32_t i = 0; i < 20; i++) {
-        TEST_ASSERT_EQUAL_INT(0, store_get(&store, i, &held[i]));
+        TEST_ASSERT_EQUAL_INT(0, newsd_store_get(&store, i, &held[i]));
         TEST_ASSERT_EQUAL(i >= 16, held[i].owned != NULL);
     }
     for (int32_t i = 0; i < 20; i++) {
         check_text(&held[i], i);
-        store_put(&store, &held[i]);
+        newsd_store_put(&store, &held[i]);
     }
     for (int32_t i = 0; i < 36; i++) {
         struct newsd_text t;
-        TEST_ASSERT_EQUAL_INT(0, store_get(&store, i, &t));
+        TEST_ASSERT_EQUAL_INT(0, newsd_store_get(&store, i, &t));
         check_text(&t, i);
-        store_put(&store, &t);
+        newsd_store_put(&store, &t);
     }
     int32_t last = 35;
     TEST_ASSERT_NOT_EQUAL(CATALOG_NONE, catalog.articles[last].slot);
@@ -186,11 +187,11 @@ static void test_store_changed_file(void)
     open_store(1 << 20);
     struct newsd_text t;
     write_file("set/a", data, 100);
-    TEST_ASSERT_EQUAL_INT(ERR_TRUNCATED, store_get(&store, 0, &t));
+    TEST_ASSERT_EQUAL_INT(ERR_TRUNCATED, newsd_store_get(&store, 0, &t));
     TEST_ASSERT_EQUAL_INT(0, unlinkat(dir.fd, "set/a", 0));
-    TEST_ASSERT_LESS_THAN_INT(0, store_get(&store, 0, &t));
+    TEST_ASSERT_LESS_THAN_INT(0, newsd_store_get(&store, 0, &t));
     TEST_ASSERT_EQUAL_INT(0, symlinkat("b", dir.fd, "set/a"));
-    TEST_ASSERT_LESS_THAN_INT(0, store_get(&store, 0, &t));
+    TEST_ASSERT_LESS_THAN_INT(0, newsd_store_get(&store, 0, &t));
 }
 
 /* The server starts or fails with a reason at every allocation that can fail, and leaves nothing open. */

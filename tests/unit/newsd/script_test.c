@@ -10,19 +10,19 @@ static struct err e;
 
 void setUp(void)
 {
-    script_init(&script, 7);
+    newsd_script_init(&script, 7);
     e = (struct err){0};
 }
 
 void tearDown(void)
 {
-    script_free(&script);
+    newsd_script_free(&script);
 }
 
 static const struct newsd_rule *one(const char *text)
 {
     TEST_ASSERT_EQUAL_STRING_MESSAGE("", e.msg, e.msg);
-    TEST_ASSERT_EQUAL_INT_MESSAGE(0, script_parse(&script, text, "test", &e), e.msg);
+    TEST_ASSERT_EQUAL_INT_MESSAGE(0, newsd_script_parse(&script, text, "test", &e), e.msg);
     return &script.rules[script.len - 1];
 }
 
@@ -44,7 +44,7 @@ static void test_parse_defaults(void)
     const struct newsd_rule *r = one("article : reset");
     TEST_ASSERT_EQUAL(PHASE_ARTICLE, r->phase);
     TEST_ASSERT_EQUAL(DELIVER_RESET, r->deliver);
-    TEST_ASSERT_EQUAL_UINT64(0, script_place(&r->after, 5000));
+    TEST_ASSERT_EQUAL_UINT64(0, newsd_script_place(&r->after, 5000));
     TEST_ASSERT_EQUAL_UINT64(UINT64_MAX, r->times);
     TEST_ASSERT_EQUAL_UINT(100, r->pct);
     TEST_ASSERT_NULL(r->match);
@@ -54,13 +54,18 @@ static void test_parse_defaults(void)
 /* What follows a replaced or changed reply happens when it is sent, unless the rule says where. */
 static void test_parse_after(void)
 {
-    TEST_ASSERT_EQUAL_UINT64(900, script_place(&one("greet : status 400, close")->after, 900));
-    TEST_ASSERT_EQUAL_UINT64(3, script_place(&one("greet : status 400, close after=3")->after, 9));
-    TEST_ASSERT_EQUAL_UINT64(0, script_place(&one("article : damage, drip")->after, 900));
-    TEST_ASSERT_EQUAL_UINT64(900, script_place(&one("article : reset after=all")->after, 900));
-    TEST_ASSERT_EQUAL_UINT64(333, script_place(&one("article : reset after=37%")->after, 900));
-    TEST_ASSERT_EQUAL_UINT64(UINT64_MAX / 100 * 50 + 7,
-                             script_place(&one("article : reset after=50%")->after, UINT64_MAX));
+    TEST_ASSERT_EQUAL_UINT64(900,
+                             newsd_script_place(&one("greet : status 400, close")->after, 900));
+    TEST_ASSERT_EQUAL_UINT64(
+        3, newsd_script_place(&one("greet : status 400, close after=3")->after, 9));
+    TEST_ASSERT_EQUAL_UINT64(0, newsd_script_place(&one("article : damage, drip")->after, 900));
+    TEST_ASSERT_EQUAL_UINT64(900,
+                             newsd_script_place(&one("article : reset after=all")->after, 900));
+    TEST_ASSERT_EQUAL_UINT64(333,
+                             newsd_script_place(&one("article : reset after=37%")->after, 900));
+    TEST_ASSERT_EQUAL_UINT64(
+        UINT64_MAX / 100 * 50 + 7,
+        newsd_script_place(&one("article : reset after=50%")->after, UINT64_MAX));
 }
 
 /* Quoted texts hold every byte, marks and comment signs among them. */
@@ -109,11 +114,12 @@ static void test_match_article(void)
         {"greet : drop", false},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        script_free(&script);
-        script_init(&script, 7);
+        newsd_script_free(&script);
+        newsd_script_init(&script, 7);
         one(rows[i].rule);
         struct newsd_occasion o = article(2);
-        TEST_ASSERT_EQUAL_MESSAGE(rows[i].acts, script_match(&script, &o) != NULL, rows[i].rule);
+        TEST_ASSERT_EQUAL_MESSAGE(rows[i].acts, newsd_script_match(&script, &o) != NULL,
+                                  rows[i].rule);
     }
 }
 
@@ -124,8 +130,8 @@ static void test_match_counts(void)
     unsigned acted = 0;
     for (int i = 0; i < 6; i++) {
         struct newsd_occasion other = article(2), this = article(1);
-        TEST_ASSERT_EQUAL_UINT(FAULT_DOUBLE, script_match(&script, &other)->content);
-        acted = acted << 1 | (script_match(&script, &this)->content == FAULT_DROP);
+        TEST_ASSERT_EQUAL_UINT(FAULT_DOUBLE, newsd_script_match(&script, &other)->content);
+        acted = acted << 1 | (newsd_script_match(&script, &this)->content == FAULT_DROP);
     }
     TEST_ASSERT_EQUAL_HEX(0x18, acted); /* 011000: the second and third */
 }
@@ -142,13 +148,13 @@ static void test_match_chance(void)
         for (int k = 0; k < 3; k++) {
             struct newsd_occasion o = article(1);
             o.id = id;
-            hits += script_match(&script, &o) != NULL;
+            hits += newsd_script_match(&script, &o) != NULL;
         }
         always += hits == 3;
         never += hits == 0;
         mixed += hits != 0 && hits != 3;
         struct newsd_occasion o = article(2);
-        acted += script_match(&script, &o) != NULL;
+        acted += newsd_script_match(&script, &o) != NULL;
     }
     TEST_ASSERT_EQUAL_UINT(0, mixed);
     TEST_ASSERT_UINT_WITHIN(60, 300, always);
@@ -162,10 +168,10 @@ static void test_parse_without_memory(void)
     static const char text[] = "greet : status 400 \"x\", close\n"
                                "article match=a cmd=b : before \"1\", behind \"2\", raw \"3\"\n";
     for (unsigned k = 1;; k++) {
-        script_free(&script);
-        script_init(&script, 1);
+        newsd_script_free(&script);
+        newsd_script_init(&script, 1);
         fault_arm(k);
-        int rv = script_parse(&script, text, "test", &e);
+        int rv = newsd_script_parse(&script, text, "test", &e);
         bool fired = fault_fired();
         fault_disarm();
         if (!fired) {
