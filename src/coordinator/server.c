@@ -76,7 +76,7 @@ static void tell(struct coord *c, const struct server *s)
 static void move(struct coord *c, struct server *s, enum coord_server_state to, const char *why)
 {
     int from = s->life.state;
-    sm_move(&s->life, to);
+    sm_move(&s->life, (int)to);
     snprintf(s->why, sizeof(s->why), "%s", to == COORD_SERVER_UP ? "" : why);
     c->servers_changed = true;
     if (c->out == NULL) {
@@ -87,7 +87,7 @@ static void move(struct coord *c, struct server *s, enum coord_server_state to, 
         coord_record(c, &(struct coord_record){.type = COORD_REC_SERVER,
                                                .server_id = s->conf.id,
                                                .from = from,
-                                               .to = to,
+                                               .to = (int)to,
                                                .text = s->why});
     }
 }
