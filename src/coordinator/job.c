@@ -257,9 +257,10 @@ void coord_came_back(struct coord *c, uint32_t job_id)
     }
     coord_watch(c, j);
     if (j->file_count == 0 && j->source_count > 0) {
-        coord_emit(
-            c, &(struct coord_effect){.type = COORD_FX_LOAD_NZB,
-                                      .nzb = {.job_id = j->id, .stored = j->sources[0].stored}});
+        /* Behind the deletion of what it replaces, and not while a crash could bring the old one back. */
+        coord_after_save(
+            c, &(struct coord_effect){.type = COORD_FX_LOAD_NZB, .nzb = {.job_id = j->id}},
+            j->sources[0].stored);
         return;
     }
     coord_go_on(c, j);
