@@ -149,6 +149,10 @@ static void start(struct sim *s)
     struct queue *q = coord_queue(s->c);
     s->paused_until_ms = (q->holds & QUEUE_HOLD_BIT(QUEUE_HOLD_GLOBAL)) != 0 ? UINT64_MAX : 0;
     s->scheduled = (q->holds & QUEUE_HOLD_BIT(QUEUE_HOLD_SCHEDULE)) != 0;
+    /* Ids of the last life that never became durable are given again, to others. */
+    for (uint32_t id = q->next_job_id; id < JOBS; id++) {
+        s->made_by_add[id] = s->par_requested[id] = s->files_edited[id] = false;
+    }
     struct coord_event ev = {.type = COORD_EV_START};
     memset(s->recovered, 0, sizeof(s->recovered));
     sim_step(s, &ev);

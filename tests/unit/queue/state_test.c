@@ -298,6 +298,11 @@ static void test_journal_is_replayed(void)
         TEST_ASSERT_EQUAL(QUEUE_FROM_SNAPSHOT, report.source);
         TEST_ASSERT_EQUAL_UINT32(32, settled(q));
         TEST_ASSERT_EQUAL_UINT(12, (unsigned)report.replayed);
+        uint32_t by_job = 0; /* each job knows how far it got on */
+        for (uint32_t i = 0; i < q->active_count; i++) {
+            by_job += q->order[i]->replayed;
+        }
+        TEST_ASSERT_EQUAL_UINT32(12, by_job);
         TEST_ASSERT_EQUAL_UINT(0, said.lines);
         queue_free(q);
     }
