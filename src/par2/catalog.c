@@ -57,7 +57,7 @@ void par2_catalog_free(struct par2_catalog *c)
     mem_free(c);
 }
 
-bool catalog_charge(struct par2_catalog *c, size_t bytes)
+bool par2_catalog_charge(struct par2_catalog *c, size_t bytes)
 {
     if (bytes > CRITICAL_MAX - c->critical_bytes) {
         return false;
@@ -81,7 +81,7 @@ static bool grow(void **array, size_t count, size_t *room, size_t size)
     return p != NULL;
 }
 
-struct packets *catalog_packets(struct par2_catalog *c, const uint8_t id[16])
+struct packets *par2_catalog_packets(struct par2_catalog *c, const uint8_t id[16])
 {
     for (size_t i = 0; i < c->set_count; i++) { /* few, and the first is asked for most */
         if (memcmp(c->sets[i]->id, id, 16) == 0) {
@@ -141,8 +141,8 @@ static bool grow_index(struct par2_catalog *c, struct packets *p)
     return true;
 }
 
-const struct desc *catalog_find(const struct par2_catalog *c, const struct packets *p,
-                                const uint8_t id[16])
+const struct desc *par2_catalog_find(const struct par2_catalog *c, const struct packets *p,
+                                     const uint8_t id[16])
 {
     if (p->index_size == 0) {
         return NULL;
@@ -151,7 +151,7 @@ const struct desc *catalog_find(const struct par2_catalog *c, const struct packe
     return n != 0 ? p->descs[n - 1] : NULL;
 }
 
-struct desc *catalog_desc(struct par2_catalog *c, struct packets *p, const uint8_t id[16])
+struct desc *par2_catalog_desc(struct par2_catalog *c, struct packets *p, const uint8_t id[16])
 {
     if (2 * (p->desc_count + 1) > p->index_size && !grow_index(c, p)) {
         return NULL;
@@ -160,7 +160,7 @@ struct desc *catalog_desc(struct par2_catalog *c, struct packets *p, const uint8
     if (*slot != 0) {
         return p->descs[*slot - 1];
     }
-    if (!catalog_charge(c, sizeof(struct desc)) ||
+    if (!par2_catalog_charge(c, sizeof(struct desc)) ||
         !grow((void **)&p->descs, p->desc_count, &p->desc_room, sizeof(*p->descs))) {
         return NULL;
     }
@@ -175,7 +175,7 @@ struct desc *catalog_desc(struct par2_catalog *c, struct packets *p, const uint8
 
 /* ---- recovery blocks ---- */
 
-int catalog_add_recovery(struct par2_catalog *c, struct packets *p, const struct recovery *r)
+int par2_catalog_add_recovery(struct par2_catalog *c, struct packets *p, const struct recovery *r)
 {
     if (p->candidates == NULL && (p->candidates = mem_zalloc(PAR2_RECOVERY_MAX, 1)) == NULL) {
         return -ENOMEM;
@@ -211,7 +211,7 @@ static int by_exponent(const void *a, const void *b)
     return (x->offset > y->offset) - (x->offset < y->offset);
 }
 
-void recovery_sort(struct packets *p)
+void par2_recovery_sort(struct packets *p)
 {
     if (p->recovery_sorted) {
         return;
@@ -229,7 +229,7 @@ void recovery_sort(struct packets *p)
     p->recovery_sorted = true;
 }
 
-size_t recovery_group_end(const struct packets *p, size_t i)
+size_t par2_recovery_group_end(const struct packets *p, size_t i)
 {
     size_t end = i + 1;
     while (end < p->recovery_count && p->recovery[end].exponent == p->recovery[i].exponent) {
@@ -281,7 +281,7 @@ static int scan_volume(struct par2_catalog *c, uint32_t volume, bool eager,
         v->size = (uint64_t)st.st_size;
         struct file_reader f = {c->fs, fd};
         struct reader r = {read_file, &f, v->size};
-        rv = packet_scan(c, &r, volume, eager, found, e);
+        rv = par2_packet_scan(c, &r, volume, eager, found, e);
         rv = rv < 0 ? err_wrap(e, rv, "%s", v->path) : 0;
     }
     fsx_close(c->fs, fd, NULL);
@@ -314,7 +314,7 @@ int par2_catalog_add(struct par2_catalog *c, int dirfd, const char *path, struct
     return rv;
 }
 
-int catalog_rescan(struct par2_catalog *c, uint32_t volume, struct err *e)
+int par2_catalog_rescan(struct par2_catalog *c, uint32_t volume, struct err *e)
 {
     struct par2_found found = {0};
     return scan_volume(c, volume, true, &found, e);
@@ -343,8 +343,8 @@ struct par2_volume par2_catalog_volume(const struct par2_catalog *c, size_t set,
     PRE(set < c->set_count && n < c->volume_count);
     struct packets *p = c->sets[set];
     struct par2_volume v = {.path = c->volumes[n].path};
-    recovery_sort(p);
-    for (size_t i = 0; i < p->recovery_count; i = recovery_group_end(p, i)) {
+    par2_recovery_sort(p);
+    for (size_t i = 0; i < p->recovery_count; i = par2_recovery_group_end(p, i)) {
         v.blocks += p->recovery[i].volume == n && p->recovery[i].proof != DISPROVEN;
     }
     return v;

@@ -53,7 +53,7 @@ static bool hasher_init(struct hasher *h, struct work *w, const struct fsx *fs, 
     *h = (struct hasher){.work = w, .fs = fs, .kernel = md5_best(), .thread = thread};
     h->buffer = mem_aligned(64, lanes * (size <= PIECE ? (size_t)size : STRIDE));
     if (h->buffer == NULL) {
-        work_fail(w, -ENOMEM);
+        par2_work_fail(w, -ENOMEM);
     }
     return h->buffer != NULL;
 }
@@ -134,7 +134,7 @@ static const uint8_t *lane_bytes(struct hasher *h, struct lane *l, uint8_t *to, 
     if (l->copy_to >= 0) {
         int rv = fsx_pwrite_all(h->fs, l->copy_to, to, n, l->copy_at + pos, NULL);
         if (rv < 0) {
-            work_fail(h->work, rv);
+            par2_work_fail(h->work, rv);
         }
     }
     return to;
@@ -208,7 +208,7 @@ static bool hash_lanes(struct hasher *h, struct lane *lanes, unsigned n, uint8_t
         for (unsigned l = ended; l < n && ended > 0; l++) {
             md5_lane_final(&m, l, p[l] + blocks * MD5_BLOCK, pos + want, out[l]);
         }
-        if (!work_step(h->work, h->thread, n * (uint64_t)want)) {
+        if (!par2_work_step(h->work, h->thread, n * (uint64_t)want)) {
             return false;
         }
         /* Longer lanes go on behind the last whole block: what is left of it is read again. */
@@ -232,7 +232,7 @@ struct check_job {
 static int open_source(const void *arg, uint32_t source)
 {
     const struct par2_set *s = arg;
-    return source_open(s, s->sources[source].path, NULL);
+    return par2_source_open(s, s->sources[source].path, NULL);
 }
 
 /* A file of one block is hashed as what it is: the zeros behind a byte in a block of gigabytes would cost more than all
@@ -336,7 +336,7 @@ static int sort_checks(const struct par2_set *s, struct check *checks, size_t co
     return 0;
 }
 
-int check_run(struct par2_set *s, struct work *w, struct check *checks, size_t count)
+int par2_check_run(struct par2_set *s, struct work *w, struct check *checks, size_t count)
 {
     if (count == 0) {
         return 0;
@@ -346,7 +346,8 @@ int check_run(struct par2_set *s, struct work *w, struct check *checks, size_t c
     if (rv == 0) {
         struct check_job j = {
             .set = s, .work = w, .checks = sorted, .count = count, .group = group_size(w, count)};
-        rv = work_run(w, work_threads(w, (count + j.group - 1) / j.group), check_thread, &j);
+        rv = par2_work_run(w, par2_work_threads(w, (count + j.group - 1) / j.group), check_thread,
+                           &j);
     }
     mem_free(sorted);
     return rv;
@@ -417,8 +418,8 @@ static void recovery_thread(void *arg, unsigned thread)
 static size_t open_questions(struct packets *p, struct recovery **list)
 {
     size_t n = 0;
-    recovery_sort(p); /* proven ones first in their group, then unproven */
-    for (size_t i = 0; i < p->recovery_count; i = recovery_group_end(p, i)) {
+    par2_recovery_sort(p); /* proven ones first in their group, then unproven */
+    for (size_t i = 0; i < p->recovery_count; i = par2_recovery_group_end(p, i)) {
         if (p->recovery[i].proof == UNPROVEN) {
             list[n++] = &p->recovery[i];
         }
@@ -439,7 +440,7 @@ static int rescan_disproven(struct par2_set *s, struct recovery **list, size_t c
     for (size_t v = 0; v < c->volume_count && rv == 0 && again != NULL; v++) {
         if (again[v] && !c->volumes[v].rescanned) {
             c->volumes[v].rescanned = true;
-            rv = catalog_rescan(c, (uint32_t)v, e);
+            rv = par2_catalog_rescan(c, (uint32_t)v, e);
             rv = rv == -ENOMEM
                      ? rv
                      : 0; /* a volume that is gone meanwhile: its blocks are disproven anyway */
@@ -449,11 +450,11 @@ static int rescan_disproven(struct par2_set *s, struct recovery **list, size_t c
     return rv;
 }
 
-int check_recovery(struct par2_set *s, struct work *w, struct err *e)
+int par2_check_recovery(struct par2_set *s, struct work *w, struct err *e)
 {
     struct packets *p = s->packets;
     int rv = 0;
-    recovery_sort(p);
+    par2_recovery_sort(p);
     while (rv == 0) {
         struct recovery **list = mem_alloc((p->recovery_count + 1) * sizeof(struct recovery *));
         if (list == NULL) {
@@ -461,10 +462,11 @@ int check_recovery(struct par2_set *s, struct work *w, struct err *e)
         }
         size_t n = open_questions(p, list);
         if (n > 0) {
-            work_phase(w, PAR2_CHECKING_RECOVERY, n * p->block_size);
+            par2_work_phase(w, PAR2_CHECKING_RECOVERY, n * p->block_size);
             struct recovery_job j = {
                 .set = s, .work = w, .list = list, .count = n, .group = group_size(w, n)};
-            rv = work_run(w, work_threads(w, (n + j.group - 1) / j.group), recovery_thread, &j);
+            rv = par2_work_run(w, par2_work_threads(w, (n + j.group - 1) / j.group),
+                               recovery_thread, &j);
             rv = rv < 0 ? err_sys(e, rv, "recovery blocks") : rescan_disproven(s, list, n, e);
         }
         mem_free(list);
@@ -477,11 +479,11 @@ int check_recovery(struct par2_set *s, struct work *w, struct err *e)
 
 /* ---- whole files ---- */
 
-int check_whole(const struct par2_set *s, uint32_t source, uint64_t limit, uint8_t md5[16])
+int par2_check_whole(const struct par2_set *s, uint32_t source, uint64_t limit, uint8_t md5[16])
 {
     const struct fsx *fs = s->catalog->fs;
     uint64_t size = s->sources[source].size < limit ? s->sources[source].size : limit;
-    int fd = source_open(s, s->sources[source].path, NULL);
+    int fd = par2_source_open(s, s->sources[source].path, NULL);
     uint8_t *buffer = mem_alloc(16 * PIECE);
     struct md5 m;
     md5_init(&m);

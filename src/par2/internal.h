@@ -55,7 +55,7 @@ struct packets {
     uint32_t *index; /* hash table of desc numbers + 1 */
     size_t index_size;
     struct recovery *
-        recovery; /* as found; by exponent after recovery_sort(), candidates for one side by side */
+        recovery; /* as found; by exponent after par2_recovery_sort(), candidates for one side by side */
     size_t recovery_count, recovery_room;
     bool recovery_sorted;
     uint8_t *candidates; /* per exponent: how many */
@@ -89,26 +89,26 @@ struct reader {
 };
 
 /* Goes through a reader as volume `volume`. With `eager`, recovery packets are hashed at once. */
-int packet_scan(struct par2_catalog *c, const struct reader *r, uint32_t volume, bool eager,
-                struct par2_found *found, struct err *e);
+int par2_packet_scan(struct par2_catalog *c, const struct reader *r, uint32_t volume, bool eager,
+                     struct par2_found *found, struct err *e);
 /* A whole packet that is no recovery packet, its MD5 right, goes where it belongs. */
-int packet_take(struct par2_catalog *c, const uint8_t *packet, size_t len);
-struct packets *catalog_packets(struct par2_catalog *c,
-                                const uint8_t id[16]); /* made if need be; NULL: no room */
-int catalog_add_recovery(struct par2_catalog *c, struct packets *p, const struct recovery *r);
+int par2_packet_take(struct par2_catalog *c, const uint8_t *packet, size_t len);
+struct packets *par2_catalog_packets(struct par2_catalog *c,
+                                     const uint8_t id[16]); /* made if need be; NULL: no room */
+int par2_catalog_add_recovery(struct par2_catalog *c, struct packets *p, const struct recovery *r);
 /* The entry of that file id, made if need be; NULL: no room. */
-struct desc *catalog_desc(struct par2_catalog *c, struct packets *p, const uint8_t id[16]);
-const struct desc *catalog_find(const struct par2_catalog *c, const struct packets *p,
-                                const uint8_t id[16]);
-bool catalog_charge(struct par2_catalog *c, size_t bytes); /* false: CRITICAL_MAX is reached */
-void recovery_sort(struct packets *p);
+struct desc *par2_catalog_desc(struct par2_catalog *c, struct packets *p, const uint8_t id[16]);
+const struct desc *par2_catalog_find(const struct par2_catalog *c, const struct packets *p,
+                                     const uint8_t id[16]);
+bool par2_catalog_charge(struct par2_catalog *c, size_t bytes); /* false: CRITICAL_MAX is reached */
+void par2_recovery_sort(struct packets *p);
 /* One past the last candidate for the exponent of recovery[i]. */
-size_t recovery_group_end(const struct packets *p, size_t i);
+size_t par2_recovery_group_end(const struct packets *p, size_t i);
 /* Reads a volume again, hashing all, because a recovery packet in it was not what it seemed. */
-int catalog_rescan(struct par2_catalog *c, uint32_t volume, struct err *e);
+int par2_catalog_rescan(struct par2_catalog *c, uint32_t volume, struct err *e);
 
-uint32_t get32(const uint8_t *p);
-uint64_t get64(const uint8_t *p);
+uint32_t par2_get32(const uint8_t *p);
+uint64_t par2_get64(const uint8_t *p);
 
 /* ---- set (set.c) ---- */
 
@@ -173,9 +173,10 @@ static inline uint64_t block_position(const struct par2_set *s, uint32_t b)
 }
 
 /* Opens for reading; the descriptor or an error. */
-int source_open(const struct par2_set *s, const char *path, struct err *e);
-uint32_t source_append(struct par2_set *s, const char *path); /* its number; NOWHERE: no memory */
-void source_look(struct par2_set *s, uint32_t source);        /* sets size and exists */
+int par2_source_open(const struct par2_set *s, const char *path, struct err *e);
+uint32_t par2_source_append(struct par2_set *s,
+                            const char *path);              /* its number; NOWHERE: no memory */
+void par2_source_look(struct par2_set *s, uint32_t source); /* sets size and exists */
 
 /* ---- work shared by threads (work.c) ---- */
 
@@ -190,16 +191,17 @@ struct work {
     atomic_int error; /* the first, of any thread */
     uint64_t last_ms; /* progress was told */
 };
-void work_init(struct work *w, const struct par2_options *o);
-void work_phase(struct work *w, enum par2_phase phase, uint64_t total);
+void par2_work_init(struct work *w, const struct par2_options *o);
+void par2_work_phase(struct work *w, enum par2_phase phase, uint64_t total);
 /* Runs fn(arg, 0..threads-1), number 0 on this thread. Fewer when threads can not be had. The first error, or
  * ERR_STOPPED. */
-int work_run(struct work *w, unsigned threads, void (*fn)(void *arg, unsigned thread), void *arg);
+int par2_work_run(struct work *w, unsigned threads, void (*fn)(void *arg, unsigned thread),
+                  void *arg);
 /* Counts bytes done; on thread 0 also tells progress. False: stop. */
-bool work_step(struct work *w, unsigned thread, uint64_t bytes);
-void work_fail(struct work *w, int code);
-unsigned work_threads(const struct work *w,
-                      uint64_t pieces); /* no more threads than pieces, at least one */
+bool par2_work_step(struct work *w, unsigned thread, uint64_t bytes);
+void par2_work_fail(struct work *w, int code);
+unsigned par2_work_threads(const struct work *w,
+                           uint64_t pieces); /* no more threads than pieces, at least one */
 
 /* ---- hashing of blocks (check.c) ---- */
 
@@ -213,11 +215,11 @@ struct check {
 };
 /* Answers all, several side by side in SIMD lanes; bytes behind the block's own length count as zeros. Blocks that
  * can not be read are not ok; a failed write is an error. */
-int check_run(struct par2_set *s, struct work *w, struct check *checks, size_t count);
+int par2_check_run(struct par2_set *s, struct work *w, struct check *checks, size_t count);
 /* The MD5 of recovery packets that are not proven yet. */
-int check_recovery(struct par2_set *s, struct work *w, struct err *e);
+int par2_check_recovery(struct par2_set *s, struct work *w, struct err *e);
 /* The MD5 of a whole file, or of its first `limit` bytes. */
-int check_whole(const struct par2_set *s, uint32_t source, uint64_t limit, uint8_t md5[16]);
+int par2_check_whole(const struct par2_set *s, uint32_t source, uint64_t limit, uint8_t md5[16]);
 
 /* ---- displaced data (scan.c, table.c) ---- */
 
@@ -233,10 +235,10 @@ struct table {
     uint32_t filter_mask;
     size_t entries;
 };
-int table_init(struct table *t, const struct par2_set *s);
-void table_free(struct table *t);
+int par2_table_init(struct table *t, const struct par2_set *s);
+void par2_table_free(struct table *t);
 
-int scan_run(struct par2_set *s, struct work *w, const struct table *t);
+int par2_scan_run(struct par2_set *s, struct work *w, const struct table *t);
 
 /* ---- repair (rebuild.c, repair.c) ---- */
 
@@ -246,7 +248,7 @@ struct missing {
 };
 /* Computes, writes and proves all missing blocks of recoverable files, in their order. ERR_CORRUPT: the result is not what
  * the set says. Blocks whose hashes the set lacks are not proven by it. */
-int rebuild_run(struct par2_set *s, struct work *w, const struct missing *outs, size_t m);
+int par2_rebuild_run(struct par2_set *s, struct work *w, const struct missing *outs, size_t m);
 
 /* ---- equations (solve.c) ---- */
 
@@ -254,15 +256,16 @@ struct gf16_coef;
 struct solver;
 /* For unknown blocks (their logs) and recovery exponents, ascending, at least as many; chosen[] gets the indices of
  * those it takes. ERR_FULL: no solution in them. */
-int solver_new(struct solver **out, const uint16_t *missing_logs, size_t missing,
-               const uint16_t *exponents, size_t exponent_count, uint32_t *chosen);
-void solver_free(struct solver *v);
+int par2_solver_new(struct solver **out, const uint16_t *missing_logs, size_t missing,
+                    const uint16_t *exponents, size_t exponent_count, uint32_t *chosen);
+void par2_solver_free(struct solver *v);
 /* coef[o*n + i]: the factor of present block i (its log) in unknown block o. */
-int solver_present(const struct solver *v, const uint16_t *logs, size_t n, struct gf16_coef *coef);
+int par2_solver_present(const struct solver *v, const uint16_t *logs, size_t n,
+                        struct gf16_coef *coef);
 /* The same for the chosen recovery blocks, from the last to the first: calls count down through them. `state` is the
- * caller's, one per thread, `missing` values, set by solver_start(). */
-void solver_start(const struct solver *v, uint16_t *state);
-void solver_recovery(const struct solver *v, uint16_t *state, size_t last, size_t n,
-                     struct gf16_coef *coef);
+ * caller's, one per thread, `missing` values, set by par2_solver_start(). */
+void par2_solver_start(const struct solver *v, uint16_t *state);
+void par2_solver_recovery(const struct solver *v, uint16_t *state, size_t last, size_t n,
+                          struct gf16_coef *coef);
 
 #endif

@@ -23,14 +23,14 @@ enum {
 
 static const uint8_t magic[8] = {'P', 'A', 'R', '2', 0, 'P', 'K', 'T'};
 
-uint32_t get32(const uint8_t *p)
+uint32_t par2_get32(const uint8_t *p)
 {
     return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
 }
 
-uint64_t get64(const uint8_t *p)
+uint64_t par2_get64(const uint8_t *p)
 {
-    return get32(p) | (uint64_t)get32(p + 4) << 32;
+    return par2_get32(p) | (uint64_t)par2_get32(p + 4) << 32;
 }
 
 /* ---- packets of each kind; false: no room, or out of memory ---- */
@@ -39,15 +39,15 @@ static bool take_main(struct par2_catalog *c, struct packets *p, const uint8_t *
 {
     size_t ids = len >= 12 ? (len - 12) / 16 : 0;
     if (p->has_main || len < 12 || (len - 12) % 16 != 0 || ids > PAR2_FILES_MAX ||
-        get32(body + 8) > ids) {
+        par2_get32(body + 8) > ids) {
         return true;
     }
-    if (!catalog_charge(c, len) || (p->ids = mem_alloc(len - 12)) == NULL) {
+    if (!par2_catalog_charge(c, len) || (p->ids = mem_alloc(len - 12)) == NULL) {
         return false;
     }
     memcpy(p->ids, body + 12, len - 12);
-    p->block_size = get64(body);
-    p->recoverable = get32(body + 8);
+    p->block_size = par2_get64(body);
+    p->recoverable = par2_get32(body + 8);
     p->total = (uint32_t)ids;
     p->has_main = true;
     return true;
@@ -80,11 +80,11 @@ static bool take_description(struct par2_catalog *c, struct packets *p, const ui
     if (!id_matches(body, name_len, len - 56)) {
         return true;
     }
-    struct desc *d = catalog_desc(c, p, body);
+    struct desc *d = par2_catalog_desc(c, p, body);
     if (d == NULL || d->described) {
         return d != NULL;
     }
-    if (!catalog_charge(c, name_len + 1) ||
+    if (!par2_catalog_charge(c, name_len + 1) ||
         (d->name = mem_strndup((const char *)body + 56, name_len)) == NULL) {
         return false;
     }
@@ -92,7 +92,7 @@ static bool take_description(struct par2_catalog *c, struct packets *p, const ui
     d->name_len = name_len;
     memcpy(d->md5, body + 16, 16);
     memcpy(d->md5_16k, body + 32, 16);
-    d->size = get64(body + 48);
+    d->size = par2_get64(body + 48);
     return true;
 }
 
@@ -101,11 +101,11 @@ static bool take_sums(struct par2_catalog *c, struct packets *p, const uint8_t *
     if (len < 16 || (len - 16) % 20 != 0 || (len - 16) / 20 > PAR2_BLOCKS_MAX) {
         return true;
     }
-    struct desc *d = catalog_desc(c, p, body);
+    struct desc *d = par2_catalog_desc(c, p, body);
     if (d == NULL || d->sums != NULL) {
         return d != NULL;
     }
-    if (!catalog_charge(c, len) || (d->sums = mem_alloc(len - 16)) == NULL) {
+    if (!par2_catalog_charge(c, len) || (d->sums = mem_alloc(len - 16)) == NULL) {
         return false;
     }
     memcpy(d->sums, body + 16, len - 16);
@@ -156,11 +156,12 @@ static bool take_unicode_name(struct par2_catalog *c, struct packets *p, const u
     if (len <= 16 || len - 16 > 2 * NAME_MAX_BYTES) {
         return true;
     }
-    struct desc *d = catalog_desc(c, p, body);
+    struct desc *d = par2_catalog_desc(c, p, body);
     if (d == NULL || d->unicode != NULL) {
         return d != NULL;
     }
-    return catalog_charge(c, 2 * len) && (d->unicode = from_utf16(body + 16, len - 16)) != NULL;
+    return par2_catalog_charge(c, 2 * len) &&
+           (d->unicode = from_utf16(body + 16, len - 16)) != NULL;
 }
 
 static bool take_text(struct par2_catalog *c, char **text, const uint8_t *body, size_t len,
@@ -169,7 +170,7 @@ static bool take_text(struct par2_catalog *c, char **text, const uint8_t *body, 
     if (*text != NULL || len > NAME_MAX_BYTES) {
         return true;
     }
-    if (!catalog_charge(c, 2 * len)) {
+    if (!par2_catalog_charge(c, 2 * len)) {
         return false;
     }
     *text = utf16 ? from_utf16(body, len) : mem_strndup((const char *)body, len);
@@ -215,9 +216,9 @@ static enum kind kind_of(const uint8_t *header)
     return OTHER;
 }
 
-int packet_take(struct par2_catalog *c, const uint8_t *packet, size_t len)
+int par2_packet_take(struct par2_catalog *c, const uint8_t *packet, size_t len)
 {
-    struct packets *p = catalog_packets(c, packet + 32);
+    struct packets *p = par2_catalog_packets(c, packet + 32);
     const uint8_t *body = packet + HEADER_SIZE;
     size_t n = len - HEADER_SIZE;
     bool ok = true;
@@ -347,13 +348,13 @@ static int recovery_packet(struct search *s, uint64_t at, const uint8_t header[H
 {
     uint8_t md5[16];
     memcpy(md5, header + 16, 16);
-    struct packets *p = catalog_packets(s->catalog, header + 32);
+    struct packets *p = par2_catalog_packets(s->catalog, header + 32);
     const uint8_t *head = look(s, at, RECOVERY_HEADER);
     *ok = false;
     if (head == NULL || len < RECOVERY_HEADER) {
         return 0;
     }
-    uint32_t exponent = get32(head + HEADER_SIZE);
+    uint32_t exponent = par2_get32(head + HEADER_SIZE);
     struct recovery r = {
         .volume = s->volume, .offset = at, .size = len - RECOVERY_HEADER, .proof = UNPROVEN};
     r.exponent = (uint16_t)exponent;
@@ -369,7 +370,7 @@ static int recovery_packet(struct search *s, uint64_t at, const uint8_t header[H
         return 0;
     }
     s->found->recovery++;
-    return catalog_add_recovery(s->catalog, p, &r);
+    return par2_catalog_add_recovery(s->catalog, p, &r);
 }
 
 /* What begins with a magic at `at`. *next: where to go on. */
@@ -382,7 +383,7 @@ static int one_packet(struct search *s, uint64_t at, uint64_t *next)
         return 0;
     }
     memcpy(header, p, HEADER_SIZE);
-    uint64_t len = get64(header + 8);
+    uint64_t len = par2_get64(header + 8);
     enum kind kind = kind_of(header);
     s->found->damaged++; /* until it is seen to be good */
     if (len < HEADER_SIZE || len % 4 != 0 || len > s->reader->size - at || len > kinds[kind].max) {
@@ -397,7 +398,7 @@ static int one_packet(struct search *s, uint64_t at, uint64_t *next)
     } else {
         rv = hash_whole(s, at, (size_t)len, &ok);
         if (rv == 0 && ok) {
-            rv = packet_take(s->catalog, s->packet, (size_t)len);
+            rv = par2_packet_take(s->catalog, s->packet, (size_t)len);
         }
     }
     if (ok) {
@@ -412,8 +413,8 @@ static int one_packet(struct search *s, uint64_t at, uint64_t *next)
     return rv;
 }
 
-int packet_scan(struct par2_catalog *c, const struct reader *r, uint32_t volume, bool eager,
-                struct par2_found *found, struct err *e)
+int par2_packet_scan(struct par2_catalog *c, const struct reader *r, uint32_t volume, bool eager,
+                     struct par2_found *found, struct err *e)
 {
     struct search s = {.catalog = c, .reader = r, .volume = volume, .eager = eager, .found = found};
     s.budget = r->size > UINT64_MAX / 8 ? UINT64_MAX : FAILED_FREE + FAILED_TIMES * r->size;

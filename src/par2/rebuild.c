@@ -80,7 +80,7 @@ static int open_input(const struct rebuild *r, uint64_t key)
         const struct volume *v = &s->catalog->volumes[(uint32_t)key];
         return fsx_open_beneath(s->catalog->fs, v->dirfd, v->path, O_RDONLY, 0, NULL);
     }
-    return source_open(s, s->sources[(uint32_t)key].path, NULL);
+    return par2_source_open(s, s->sources[(uint32_t)key].path, NULL);
 }
 
 /* Descriptors for the files of a batch; those that are no more used are closed. */
@@ -183,20 +183,20 @@ static int batch_factors(struct part *p, size_t first, size_t n)
     const struct rebuild *r = p->r;
     uint16_t logs[GF16_BATCH_MAX];
     if (first >= r->present) {
-        solver_recovery(r->solver, p->state, r->count - 1 - first, n, p->coef);
+        par2_solver_recovery(r->solver, p->state, r->count - 1 - first, n, p->coef);
         return 0;
     }
     for (size_t i = 0; i < n; i++) {
         logs[i] = r->set->blocks[r->inputs[first + i].index].log;
     }
-    return solver_present(r->solver, logs, n, p->coef);
+    return par2_solver_present(r->solver, logs, n, p->coef);
 }
 
 static int add_inputs(struct part *p)
 {
     struct rebuild *r = p->r;
     int fds[GF16_BATCH_MAX], rv = 0;
-    solver_start(r->solver, p->state);
+    par2_solver_start(r->solver, p->state);
     memset(r->acc + p->at * r->m, 0, (p->len + PART - 1) / PART * PART * r->m);
     for (size_t first = 0, n; first < r->count && rv == 0; first += n) {
         size_t end = first < r->present ? r->present : r->count; /* a batch is of one kind */
@@ -206,7 +206,7 @@ static int add_inputs(struct part *p)
         for (size_t at = 0; at < p->len && rv == 0; at += TILE) {
             size_t len = p->len - at < TILE ? p->len - at : TILE;
             rv = add_tile(p, r->inputs + first, fds, n, at, len);
-            if (!work_step(r->work, p->thread, n * len)) {
+            if (!par2_work_step(r->work, p->thread, n * len)) {
                 return 0;
             }
         }
@@ -224,7 +224,7 @@ static void part_thread(void *arg, unsigned thread)
     p.coef = mem_aligned(64, k->batch * r->m * sizeof(*p.coef));
     p.state = mem_alloc(r->m * sizeof(*p.state));
     if (p.tiles == NULL || p.packed == NULL || p.coef == NULL || p.state == NULL) {
-        work_fail(r->work, -ENOMEM);
+        par2_work_fail(r->work, -ENOMEM);
     }
     size_t share = r->padded / PART / r->parts * PART;
     for (unsigned i;
@@ -235,7 +235,7 @@ static void part_thread(void *arg, unsigned thread)
         p.len = end - p.at;
         int rv = add_inputs(&p);
         if (rv < 0) {
-            work_fail(r->work, rv);
+            par2_work_fail(r->work, rv);
         }
     }
     for (unsigned i = 0; i < p.opened; i++) {
@@ -294,15 +294,15 @@ static void finish_thread(void *arg, unsigned thread)
     struct rebuild *r = arg;
     uint8_t *buffer = mem_aligned(64, r->md5->lanes * (size_t)(OUT_TILE + 256));
     if (buffer == NULL) {
-        work_fail(r->work, -ENOMEM);
+        par2_work_fail(r->work, -ENOMEM);
         return;
     }
     for (size_t at; (at = atomic_fetch_add(&r->next_group, r->md5->lanes)) < r->m &&
-                    work_step(r->work, thread, 0);) {
+                    par2_work_step(r->work, thread, 0);) {
         size_t n = r->m - at < r->md5->lanes ? r->m - at : r->md5->lanes;
         int rv = finish_group(r, at, (unsigned)n, buffer);
         if (rv < 0) {
-            work_fail(r->work, rv);
+            par2_work_fail(r->work, rv);
         }
     }
     mem_free(buffer);
@@ -333,19 +333,19 @@ static int run_rounds(struct rebuild *r)
     }
     madvise(r->acc, bytes,
             MADV_HUGEPAGE); /* a wish: page faults of the first touch are most of its cost */
-    work_phase(r->work, PAR2_REPAIRING, block * r->count);
+    par2_work_phase(r->work, PAR2_REPAIRING, block * r->count);
     int rv = 0;
     for (r->from = 0; r->from < block && rv == 0; r->from += r->len) {
         r->len = block - r->from < size ? block - r->from : size;
         r->padded = (size_t)((r->len + PART - 1) / PART * PART);
-        r->parts = work_threads(r->work, r->padded / PART);
+        r->parts = par2_work_threads(r->work, r->padded / PART);
         atomic_store(&r->next_part, 0);
         atomic_store(&r->next_group, 0);
-        rv = work_run(r->work, r->parts, part_thread, r);
+        rv = par2_work_run(r->work, r->parts, part_thread, r);
         if (rv == 0) {
-            rv =
-                work_run(r->work, work_threads(r->work, (r->m + r->md5->lanes - 1) / r->md5->lanes),
-                         finish_thread, r);
+            rv = par2_work_run(
+                r->work, par2_work_threads(r->work, (r->m + r->md5->lanes - 1) / r->md5->lanes),
+                finish_thread, r);
         }
     }
     mem_free(r->acc);
@@ -367,7 +367,7 @@ static int prepare(struct rebuild *r)
             ? -ENOMEM
             : 0;
     size_t there = 0;
-    for (size_t i = 0; i < p->recovery_count && rv == 0; i = recovery_group_end(p, i)) {
+    for (size_t i = 0; i < p->recovery_count && rv == 0; i = par2_recovery_group_end(p, i)) {
         if (p->recovery[i].proof == PROVEN) { /* the first of its group, if any */
             exponents[there] = p->recovery[i].exponent;
             places[there++] = (uint32_t)i;
@@ -377,7 +377,7 @@ static int prepare(struct rebuild *r)
         logs[o] = s->blocks[r->outs[o].block].log;
     }
     rv = rv == 0 && there < r->m ? ERR_FULL : rv;
-    rv = rv == 0 ? solver_new(&r->solver, logs, r->m, exponents, there, chosen) : rv;
+    rv = rv == 0 ? par2_solver_new(&r->solver, logs, r->m, exponents, there, chosen) : rv;
     for (uint32_t b = 0; b < s->recoverable_blocks && rv == 0; b++) {
         if (s->blocks[b].source != NOWHERE) {
             r->inputs[r->present++] = (struct input){false, b};
@@ -394,7 +394,7 @@ static int prepare(struct rebuild *r)
     return rv;
 }
 
-int rebuild_run(struct par2_set *s, struct work *w, const struct missing *outs, size_t m)
+int par2_rebuild_run(struct par2_set *s, struct work *w, const struct missing *outs, size_t m)
 {
     struct rebuild r = {
         .set = s, .work = w, .kernel = gf16_best(), .md5 = md5_best(), .outs = outs, .m = m};
@@ -409,7 +409,7 @@ int rebuild_run(struct par2_set *s, struct work *w, const struct missing *outs, 
     for (size_t o = 0; o < m && rv == 0; o++) {
         rv = r.right[o] ? 0 : ERR_CORRUPT;
     }
-    solver_free(r.solver);
+    par2_solver_free(r.solver);
     mem_free(r.inputs);
     mem_free(r.lanes);
     mem_free(r.right);

@@ -130,7 +130,7 @@ static int begin_output(struct repair *r, struct output *o)
     if (r->fs->ops == fsx_kernel.ops) {
         struct stat st; /* as accessible as what it replaces */
         int fd = f->target != NOWHERE && s->sources[f->target].exists
-                     ? source_open(s, f->path, NULL)
+                     ? par2_source_open(s, f->path, NULL)
                      : -1;
         mode_t mode = r->work.options->file_mode != 0 ? r->work.options->file_mode : 0644;
         if (fd >= 0 && fstat(fd, &st) == 0) {
@@ -184,8 +184,8 @@ static int copy_blocks(struct repair *r)
             }
         }
     }
-    work_phase(&r->work, PAR2_COPYING, n * s->packets->block_size);
-    int rv = check_run(s, &r->work, list, n);
+    par2_work_phase(&r->work, PAR2_COPYING, n * s->packets->block_size);
+    int rv = par2_check_run(s, &r->work, list, n);
     if (rv < 0) {
         err_sys(r->e, rv, "copying blocks");
     }
@@ -216,7 +216,7 @@ static int compute_blocks(struct repair *r)
             }
         }
     }
-    int rv = m > 0 ? rebuild_run(s, &r->work, outs, m) : 0;
+    int rv = m > 0 ? par2_rebuild_run(s, &r->work, outs, m) : 0;
     mem_free(outs);
     if (rv == ERR_CORRUPT) {
         return err_set(r->e, rv,
@@ -239,12 +239,12 @@ static int prove_whole(struct repair *r)
         const char *slash = strrchr(f->path, '/');
         snprintf(path, sizeof(path), "%.*s%s", slash != NULL ? (int)(slash + 1 - f->path) : 0,
                  f->path, r->outputs[i].writer.tmp);
-        uint32_t n = source_append(s, path);
+        uint32_t n = par2_source_append(s, path);
         if (n == NOWHERE) {
             return err_sys(r->e, -ENOMEM, "%s", f->path);
         }
-        source_look(s, n);
-        if (s->sources[n].size != f->desc->size || check_whole(s, n, UINT64_MAX, md5) < 0 ||
+        par2_source_look(s, n);
+        if (s->sources[n].size != f->desc->size || par2_check_whole(s, n, UINT64_MAX, md5) < 0 ||
             memcmp(md5, f->desc->md5, 16) != 0) {
             return err_set(r->e, ERR_CORRUPT, "%s: what was computed is not what the set says",
                            f->path);
@@ -306,7 +306,7 @@ static int step_aside(struct repair *r, const struct file *f)
         if (snprintf(path, sizeof(path), "%s.%d.tmp", f->path, slot) >= PAR2_PATH_MAX) {
             break;
         }
-        int fd = source_open(r->set, path, NULL);
+        int fd = par2_source_open(r->set, path, NULL);
         if (fd >= 0) {
             fsx_close(r->fs, fd, NULL);
             continue;
@@ -369,7 +369,7 @@ static int commit_output(struct repair *r, struct output *o)
 static int note_whole(struct par2_set *s, struct file *f)
 {
     if (f->target == NOWHERE) {
-        f->target = source_append(s, f->path);
+        f->target = par2_source_append(s, f->path);
         if (f->target == NOWHERE) {
             return -ENOMEM;
         }
@@ -445,7 +445,7 @@ static int check_possible(const struct par2_set *s, struct err *e)
             continue;
         }
         /* Not a file, yet something: a dangling link, a directory, a device. */
-        int fd = source_open(s, f->path, NULL);
+        int fd = par2_source_open(s, f->path, NULL);
         if (fd >= 0) {
             fsx_close(s->catalog->fs, fd, NULL);
         }
@@ -464,7 +464,7 @@ int par2_repair(struct par2_set *s, const struct par2_options *o, struct err *e)
 {
     PRE(s->verified);
     struct repair r = {.set = s, .fs = s->catalog->fs, .e = e};
-    work_init(&r.work, o);
+    par2_work_init(&r.work, o);
     int rv = check_possible(s, e);
     if (rv < 0 || par2_status(s).whole) {
         return rv;

@@ -110,7 +110,7 @@ static bool keep(struct scanner *c, uint32_t block, uint64_t offset, bool proven
         size_t room = p->room == 0 ? 64 : 2 * p->room;
         struct find *more = mem_realloc(p->finds, room, sizeof(*more));
         if (more == NULL) {
-            work_fail(c->scan->work, -ENOMEM);
+            par2_work_fail(c->scan->work, -ENOMEM);
             return false;
         }
         p->finds = more;
@@ -128,7 +128,7 @@ static bool crc_of(struct scanner *c, uint64_t at, uint64_t n, uint32_t *crc)
 {
     while (n > 0) {
         size_t k = n < c->scan->bulk ? (size_t)n : c->scan->bulk;
-        if (!read_at(c, c->bulk, k, at) || !work_step(c->scan->work, c->thread, 0)) {
+        if (!read_at(c, c->bulk, k, at) || !par2_work_step(c->scan->work, c->thread, 0)) {
             return false;
         }
         *crc = crc32_update(*crc, c->bulk, k);
@@ -146,7 +146,7 @@ static bool md5_matches(struct scanner *c, uint64_t at, uint32_t block)
     md5_init(&m);
     for (uint64_t done = 0, size = s->packets->block_size; done < size;) {
         size_t k = size - done < c->scan->bulk ? (size_t)(size - done) : c->scan->bulk;
-        if (!read_at(c, c->bulk, k, at + done) || !work_step(c->scan->work, c->thread, 0)) {
+        if (!read_at(c, c->bulk, k, at + done) || !par2_work_step(c->scan->work, c->thread, 0)) {
             return false;
         }
         md5_update(&m, c->bulk, k);
@@ -168,11 +168,11 @@ static uint64_t follow(struct scanner *c, uint32_t b, uint64_t at)
             break;
         }
         crc = crc32_zeros(crc, s->packets->block_size - len);
-        if (crc != get32(s->blocks[b].sums + 16) || !keep(c, b, at, false)) {
+        if (crc != par2_get32(s->blocks[b].sums + 16) || !keep(c, b, at, false)) {
             break;
         }
         at += len;
-        work_step(c->scan->work, c->thread, len);
+        par2_work_step(c->scan->work, c->thread, len);
     }
     return at;
 }
@@ -297,7 +297,7 @@ static void scan_windows(struct scanner *c, uint64_t from, uint64_t to)
         memset(c->in + readable, 0, rounded - readable);
         memset(c->out + readable, 0, rounded - readable);
         if (!read_at(c, c->out, readable, from) || !read_at(c, c->in, readable, from + size) ||
-            !work_step(c->scan->work, c->thread, n)) {
+            !par2_work_step(c->scan->work, c->thread, n)) {
             return;
         }
         c->hit_count = 0;
@@ -344,7 +344,8 @@ static void scan_tail(struct scanner *c)
         }
         crc = crc32_join(front, crc, end - begin);
         begin = end - len;
-        if (!is_found(c, b) && crc32_zeros(crc, size - len) == get32(s->set->blocks[b].sums + 16)) {
+        if (!is_found(c, b) &&
+            crc32_zeros(crc, size - len) == par2_get32(s->set->blocks[b].sums + 16)) {
             keep(c, b, begin, false);
         }
     }
@@ -362,7 +363,7 @@ static void scan_piece(struct scanner *c)
         bool there = s->blocks[b].source != NOWHERE;
         c->found[b / 8] = (uint8_t)((c->found[b / 8] & ~(1u << b % 8)) | (unsigned)there << b % 8);
     }
-    c->fd = source_open(s, s->sources[p->source].path, NULL);
+    c->fd = par2_source_open(s, s->sources[p->source].path, NULL);
     if (c->fd < 0) {
         return;
     }
@@ -383,7 +384,7 @@ static void scan_thread(void *arg, unsigned thread)
     uint8_t *buffers = mem_alloc(2 * s->stretch + s->bulk);
     uint8_t *found = mem_zalloc(s->set->block_count / 8 + 1, 1);
     if (c == NULL || buffers == NULL || found == NULL) {
-        work_fail(s->work, -ENOMEM);
+        par2_work_fail(s->work, -ENOMEM);
     } else {
         *c = (struct scanner){
             .scan = s, .thread = thread, .fs = s->set->catalog->fs, .found = found};
@@ -560,8 +561,8 @@ static int take_finds(struct scan *s)
             }
         }
     }
-    work_phase(s->work, PAR2_SCANNING, n * set->packets->block_size);
-    int rv = check_run(set, s->work, checks, n);
+    par2_work_phase(s->work, PAR2_SCANNING, n * set->packets->block_size);
+    int rv = par2_check_run(set, s->work, checks, n);
     for (size_t i = 0; i < n && rv == 0; i++) {
         struct block *b = &set->blocks[checks[i].block];
         if (checks[i].ok && b->source == NOWHERE) {
@@ -573,7 +574,7 @@ static int take_finds(struct scan *s)
     return rv;
 }
 
-int scan_run(struct par2_set *set, struct work *w, const struct table *t)
+int par2_scan_run(struct par2_set *set, struct work *w, const struct table *t)
 {
     struct scan s = {.set = set, .work = w, .table = t, .stretch = CHAINS};
     s.bulk = set->packets->block_size < READ ? (size_t)set->packets->block_size : READ;
@@ -588,8 +589,8 @@ int scan_run(struct par2_set *set, struct work *w, const struct table *t)
         }
     }
     if (rv == 0 && s.count > 0) {
-        work_phase(w, PAR2_SCANNING, total);
-        rv = work_run(w, work_threads(w, s.count), scan_thread, &s);
+        par2_work_phase(w, PAR2_SCANNING, total);
+        rv = par2_work_run(w, par2_work_threads(w, s.count), scan_thread, &s);
         rv = rv == 0 ? take_finds(&s) : rv;
     }
     for (size_t i = 0; i < s.count; i++) {

@@ -111,7 +111,7 @@ static int add_files(struct par2_set *s, enum par2_names names, struct err *e)
     size_t lacking = 0;
     uint64_t blocks = 0;
     for (uint32_t i = 0; i < p->total; i++) {
-        const struct desc *d = catalog_find(s->catalog, p, p->ids + 16 * (size_t)i);
+        const struct desc *d = par2_catalog_find(s->catalog, p, p->ids + 16 * (size_t)i);
         if (d == NULL || !d->described) {
             lacking += i < p->recoverable;
             continue; /* one that is only listed does no harm */
@@ -231,7 +231,7 @@ static int open_linked(const struct par2_set *s, const char *path, struct err *e
     return fd >= 0 ? fd : err_sys(e, -errno, "%s", path);
 }
 
-int source_open(const struct par2_set *s, const char *path, struct err *e)
+int par2_source_open(const struct par2_set *s, const char *path, struct err *e)
 {
     const struct fsx *fs = s->catalog->fs;
     int fd = fsx_open_beneath(fs, s->dirfd, path, O_RDONLY | O_NONBLOCK, 0, e);
@@ -241,7 +241,7 @@ int source_open(const struct par2_set *s, const char *path, struct err *e)
     return fd;
 }
 
-uint32_t source_append(struct par2_set *s, const char *path)
+uint32_t par2_source_append(struct par2_set *s, const char *path)
 {
     if (s->source_count == s->source_room) {
         size_t room = s->source_room == 0 ? 64 : 2 * s->source_room;
@@ -260,14 +260,14 @@ uint32_t source_append(struct par2_set *s, const char *path)
     return (uint32_t)s->source_count++;
 }
 
-void source_look(struct par2_set *s, uint32_t source)
+void par2_source_look(struct par2_set *s, uint32_t source)
 {
     struct source *src = &s->sources[source];
     const struct fsx *fs = s->catalog->fs;
     struct stat st;
     src->exists = false;
     src->size = 0;
-    int fd = source_open(s, src->path, NULL);
+    int fd = par2_source_open(s, src->path, NULL);
     if (fd < 0) {
         return;
     }
@@ -286,7 +286,7 @@ int par2_add_extra(struct par2_set *s, const char *path, struct err *e)
             return 0; /* packets, not data */
         }
     }
-    uint32_t n = source_append(s, path);
+    uint32_t n = par2_source_append(s, path);
     if (n == NOWHERE) {
         return err_sys(e, -ENOMEM, "%s", path);
     }
@@ -346,8 +346,8 @@ struct par2_status par2_status(const struct par2_set *s)
         st.blocks_found += s->blocks[b].source != NOWHERE;
     }
     st.blocks_missing = s->recoverable_blocks - st.blocks_found;
-    recovery_sort(p);
-    for (size_t i = 0; i < p->recovery_count; i = recovery_group_end(p, i)) {
+    par2_recovery_sort(p);
+    for (size_t i = 0; i < p->recovery_count; i = par2_recovery_group_end(p, i)) {
         st.recovery += p->recovery[i].proof != DISPROVEN;
     }
     st.recovery_lacking = st.blocks_missing > st.recovery ? st.blocks_missing - st.recovery : 0;

@@ -297,8 +297,8 @@ static size_t find_row(const uint16_t *exponents, size_t count, size_t m)
     return count;
 }
 
-int solver_new(struct solver **out, const uint16_t *missing_logs, size_t missing,
-               const uint16_t *exponents, size_t exponent_count, uint32_t *chosen)
+int par2_solver_new(struct solver **out, const uint16_t *missing_logs, size_t missing,
+                    const uint16_t *exponents, size_t exponent_count, uint32_t *chosen)
 {
     PRE(missing > 0 && missing <= exponent_count);
     struct solver *v = mem_zalloc(1, sizeof(*v));
@@ -323,14 +323,14 @@ int solver_new(struct solver **out, const uint16_t *missing_logs, size_t missing
         rv = solve_any(v, exponents, exponent_count, chosen);
     }
     if (rv < 0) {
-        solver_free(v);
+        par2_solver_free(v);
         return rv;
     }
     *out = v;
     return 0;
 }
 
-void solver_free(struct solver *v)
+void par2_solver_free(struct solver *v)
 {
     if (v != NULL) {
         mem_free(v->x);
@@ -342,7 +342,8 @@ void solver_free(struct solver *v)
     }
 }
 
-int solver_present(const struct solver *v, const uint16_t *logs, size_t n, struct gf16_coef *coef)
+int par2_solver_present(const struct solver *v, const uint16_t *logs, size_t n,
+                        struct gf16_coef *coef)
 {
     if (!v->in_a_row) {
         return present_any(v, logs, n, coef);
@@ -353,15 +354,15 @@ int solver_present(const struct solver *v, const uint16_t *logs, size_t n, struc
     return 0;
 }
 
-void solver_start(const struct solver *v, uint16_t *state)
+void par2_solver_start(const struct solver *v, uint16_t *state)
 {
     for (size_t k = 0; k < v->m; k++) {
         state[k] = 1;
     }
 }
 
-void solver_recovery(const struct solver *v, uint16_t *state, size_t last, size_t n,
-                     struct gf16_coef *coef)
+void par2_solver_recovery(const struct solver *v, uint16_t *state, size_t last, size_t n,
+                          struct gf16_coef *coef)
 {
     PRE(n <= last + 1 && last < v->m);
     for (size_t i = 0; i < n; i++) {

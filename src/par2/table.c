@@ -51,7 +51,7 @@ static void insert(struct table *t, uint32_t block, uint32_t crc)
     t->filter[bit / 64] |= 1ull << bit % 64;
 }
 
-int table_init(struct table *t, const struct par2_set *s)
+int par2_table_init(struct table *t, const struct par2_set *s)
 {
     struct wanted *list = mem_alloc(((size_t)s->block_count + 1) * sizeof(*list));
     *t = (struct table){.entries = 0};
@@ -74,13 +74,13 @@ int table_init(struct table *t, const struct par2_set *s)
         t->heads == NULL || t->next == NULL || t->crcs == NULL || t->filter == NULL ? -ENOMEM : 0;
     uint32_t zeros = crc32_zeros(0, s->packets->block_size);
     for (size_t i = t->entries; i > 0 && rv == 0; i--) {
-        insert(t, list[i - 1].block, get32(list[i - 1].sums + 16) ^ zeros);
+        insert(t, list[i - 1].block, par2_get32(list[i - 1].sums + 16) ^ zeros);
     }
     mem_free(list);
     return rv;
 }
 
-void table_free(struct table *t)
+void par2_table_free(struct table *t)
 {
     mem_free(t->heads);
     mem_free(t->next);

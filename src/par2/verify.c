@@ -88,8 +88,8 @@ static void locate_all(struct par2_set *s, const struct file *f, uint32_t source
 static void check_unverifiable(struct par2_set *s, const struct file *f, uint32_t source)
 {
     uint8_t md5[16];
-    if (s->sources[source].size == f->desc->size && check_whole(s, source, UINT64_MAX, md5) == 0 &&
-        memcmp(md5, f->desc->md5, 16) == 0) {
+    if (s->sources[source].size == f->desc->size &&
+        par2_check_whole(s, source, UINT64_MAX, md5) == 0 && memcmp(md5, f->desc->md5, 16) == 0) {
         locate_all(s, f, source);
     }
 }
@@ -97,12 +97,12 @@ static void check_unverifiable(struct par2_set *s, const struct file *f, uint32_
 static int add_target(struct par2_set *s, struct file *f)
 {
     if (f->target == NOWHERE && f->unsafe == NULL) {
-        f->target = source_append(s, f->path);
+        f->target = par2_source_append(s, f->path);
         if (f->target == NOWHERE) {
             return -ENOMEM;
         }
         s->sources[f->target].target_of = (uint32_t)(f - s->files);
-        source_look(s, f->target);
+        par2_source_look(s, f->target);
     }
     return 0;
 }
@@ -114,8 +114,8 @@ static bool is_there(const struct par2_set *s, const struct file *f)
 
 static int run_checks(struct par2_set *s, struct work *w, struct checks *c, enum par2_phase phase)
 {
-    work_phase(w, phase, c->count * s->packets->block_size);
-    int rv = check_run(s, w, c->list, c->count);
+    par2_work_phase(w, phase, c->count * s->packets->block_size);
+    int rv = par2_check_run(s, w, c->list, c->count);
     for (size_t i = 0; i < c->count && rv == 0; i++) {
         if (c->list[i].ok && s->blocks[c->list[i].block].source == NOWHERE) {
             locate(s, c->list[i].block, c->list[i].source, c->list[i].offset);
@@ -249,12 +249,12 @@ static int add_leftovers(struct par2_set *s)
             if (snprintf(path, sizeof(path), "%s.%d.tmp", f->path, slot) >= PAR2_PATH_MAX) {
                 break;
             }
-            int fd = source_open(s, path, NULL);
+            int fd = par2_source_open(s, path, NULL);
             if (fd < 0) {
                 break;
             }
             fsx_close(s->catalog->fs, fd, NULL);
-            uint32_t n = source_append(s, path);
+            uint32_t n = par2_source_append(s, path);
             if (n == NOWHERE) {
                 return -ENOMEM;
             }
@@ -269,7 +269,7 @@ static int look_at_extras(struct par2_set *s)
     int rv = add_leftovers(s);
     for (uint32_t i = 0; i < s->source_count && rv == 0; i++) {
         if (s->sources[i].extra && !s->sources[i].exists) {
-            source_look(s, i);
+            par2_source_look(s, i);
         }
     }
     return rv == 0 ? drop_twins(s) : rv;
@@ -324,7 +324,7 @@ static size_t heads_find(const struct heads *h, const uint8_t md5[16])
 static bool add_likely(struct par2_set *s, struct checks *c, const struct heads *h, uint32_t src)
 {
     uint8_t md5[16];
-    if (check_whole(s, src, HEAD, md5) < 0) {
+    if (par2_check_whole(s, src, HEAD, md5) < 0) {
         return true;
     }
     unsigned tried = 0;
@@ -381,7 +381,7 @@ static int verify_renamed(struct par2_set *s, struct work *w)
         if (src->exists && !settled && !add_likely(s, &c, &h, i)) {
             rv = -ENOMEM;
         }
-        if (rv == 0 && !work_step(w, 0, 0)) {
+        if (rv == 0 && !par2_work_step(w, 0, 0)) {
             rv = ERR_STOPPED;
         }
     }
@@ -456,18 +456,18 @@ static uint32_t missing_blocks(const struct par2_set *s)
 static int verify_displaced(struct par2_set *s, struct work *w)
 {
     struct table t;
-    int rv = table_init(&t, s);
+    int rv = par2_table_init(&t, s);
     if (rv == 0 && t.entries > 0) {
-        rv = scan_run(s, w, &t);
+        rv = par2_scan_run(s, w, &t);
     }
-    table_free(&t);
+    par2_table_free(&t);
     return rv == 0 ? share_equal_blocks(s) : rv;
 }
 
 int par2_verify(struct par2_set *s, const struct par2_options *o, struct err *e)
 {
     struct work w;
-    work_init(&w, o);
+    par2_work_init(&w, o);
     s->follow_links = o->follow_links;
     int rv = verify_targets(s, &w);
     bool whole = rv == 0 && find_whole_files(s);
@@ -484,7 +484,7 @@ int par2_verify(struct par2_set *s, const struct par2_options *o, struct err *e)
         return err_sys(e, rv, "verify");
     }
     s->verified = true;
-    return par2_status(s).blocks_missing > 0 ? check_recovery(s, &w, e) : 0;
+    return par2_status(s).blocks_missing > 0 ? par2_check_recovery(s, &w, e) : 0;
 }
 
 void par2_forget(struct par2_set *s)
@@ -513,7 +513,7 @@ void par2_forget(struct par2_set *s)
 
 static uint32_t expected_crc(const struct par2_set *s, uint32_t b)
 {
-    uint32_t crc = get32(s->blocks[b].sums + 16);
+    uint32_t crc = par2_get32(s->blocks[b].sums + 16);
     return crc32_unzeros(crc, s->packets->block_size - block_length(s, b));
 }
 

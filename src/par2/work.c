@@ -9,14 +9,14 @@
 
 enum { PROGRESS_MS = 100, THREADS_MAX = 256 };
 
-void work_init(struct work *w, const struct par2_options *o)
+void par2_work_init(struct work *w, const struct par2_options *o)
 {
     long cpus = sysconf(_SC_NPROCESSORS_ONLN);
     unsigned n = o->threads != 0 ? o->threads : cpus > 0 ? (unsigned)cpus : 1;
     *w = (struct work){.options = o, .threads = n < THREADS_MAX ? n : THREADS_MAX};
 }
 
-unsigned work_threads(const struct work *w, uint64_t pieces)
+unsigned par2_work_threads(const struct work *w, uint64_t pieces)
 {
     return pieces == 0 ? 1 : pieces < w->threads ? (unsigned)pieces : w->threads;
 }
@@ -30,7 +30,7 @@ static void tell(struct work *w)
     }
 }
 
-void work_phase(struct work *w, enum par2_phase phase, uint64_t total)
+void par2_work_phase(struct work *w, enum par2_phase phase, uint64_t total)
 {
     w->phase = phase;
     w->total = total;
@@ -38,14 +38,14 @@ void work_phase(struct work *w, enum par2_phase phase, uint64_t total)
     tell(w);
 }
 
-void work_fail(struct work *w, int code)
+void par2_work_fail(struct work *w, int code)
 {
     int none = 0;
     atomic_compare_exchange_strong(&w->error, &none, code);
     atomic_store(&w->stop, true);
 }
 
-bool work_step(struct work *w, unsigned thread, uint64_t bytes)
+bool par2_work_step(struct work *w, unsigned thread, uint64_t bytes)
 {
     atomic_fetch_add_explicit(&w->done, bytes, memory_order_relaxed);
     if (thread == 0) {
@@ -71,7 +71,8 @@ static void run_one(void *arg)
     s->fn(s->arg, s->thread);
 }
 
-int work_run(struct work *w, unsigned threads, void (*fn)(void *arg, unsigned thread), void *arg)
+int par2_work_run(struct work *w, unsigned threads, void (*fn)(void *arg, unsigned thread),
+                  void *arg)
 {
     struct start *starts = mem_zalloc(threads, sizeof(*starts));
     unsigned running = 0;

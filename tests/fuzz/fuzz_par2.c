@@ -77,7 +77,7 @@ static void repair_packets(uint8_t *p, size_t n, bool ids)
             break;
         }
         at = (size_t)(k - p);
-        uint64_t len = get64(k + 8);
+        uint64_t len = par2_get64(k + 8);
         if (len < HEADER_SIZE || len > n - at) {
             at++;
             continue;
@@ -140,7 +140,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct par2_found found = {0};
     struct par2_catalog *c = par2_catalog_new(&fs);
     PRE(c != NULL);
-    packet_scan(c, &r, 0, flags & 4, &found, NULL);
+    par2_packet_scan(c, &r, 0, flags & 4, &found, NULL);
     for (size_t i = 0; i < par2_catalog_sets(c) && i < 3; i++) {
         struct par2_set *s = NULL;
         struct err e = {0};

@@ -394,23 +394,23 @@ static int solve_values(size_t blocks, size_t missing, const uint16_t *exponents
         logs[k] = t, values[k] = u;
     }
     struct solver *v = NULL;
-    int rv = solver_new(&v, logs, missing, exponents, count, chosen);
+    int rv = par2_solver_new(&v, logs, missing, exponents, count, chosen);
     if (rv < 0) {
         return rv;
     }
     for (size_t at = missing, n; at < blocks; at += n) {
         n = blocks - at < 48 ? blocks - at : 48;
-        TEST_ASSERT_EQUAL(0, solver_present(v, logs + at, n, coef));
+        TEST_ASSERT_EQUAL(0, par2_solver_present(v, logs + at, n, coef));
         for (size_t o = 0; o < missing; o++) {
             for (size_t i = 0; i < n; i++) {
                 got[o] ^= gf16_mul((uint16_t)coef[o * n + i].value, values[at + i]);
             }
         }
     }
-    solver_start(v, state);
+    par2_solver_start(v, state);
     for (size_t left = missing, n; left > 0; left -= n) {
         n = left < 7 ? left : 7;
-        solver_recovery(v, state, left - 1, n, coef);
+        par2_solver_recovery(v, state, left - 1, n, coef);
         for (size_t i = 0; i < n; i++) {
             uint16_t sum = 0;
             for (size_t b = 0; b < blocks; b++) {
@@ -423,7 +423,7 @@ static int solve_values(size_t blocks, size_t missing, const uint16_t *exponents
         }
     }
     TEST_ASSERT_EQUAL_HEX16_ARRAY(values, got, missing);
-    solver_free(v);
+    par2_solver_free(v);
     return 0;
 }
 
