@@ -99,12 +99,14 @@ struct get {
     struct engine_ask look;
     struct engine_ask add;
     struct coord_add add_args;
-    uint32_t job_id;
+    uint32_t job_id; /* 0: not known yet */
+    /* The engine's thread writes these; they are read when its answer is here. */
+    uint32_t added_id;
     bool existed; /* it continues */
-    struct engine_ask resume;
-    struct queue_edit resume_args;
     int add_code;
     char add_text[200];
+    struct engine_ask resume;
+    struct queue_edit resume_args;
     struct get_view view;      /* what the last look saw */
     char stage[GET_STAGE_MAX]; /* the engine's thread: what post-processing said last */
     uint64_t dark_since_ms;    /* no server is up */
@@ -237,15 +239,12 @@ static void post_answer(struct engine_ask *a, const struct coord_reply *r)
 {
     struct get *g = a->arg;
     if (a == &g->add && r != NULL) {
-        g->job_id = r->job_id;
+        g->added_id = r->job_id;
         g->existed = r->existed;
         g->add_code = r->code;
         snprintf(g->add_text, sizeof(g->add_text), "%s", r->text != NULL ? r->text : "");
     }
-    int rv = mbox_post(&g->answers, a);
-    if (rv != 0) { /* only while ending: nobody looks at it any more */
-        return;
-    }
+    (void)mbox_post(&g->answers, a); /* refused only while ending: nobody looks at it any more */
 }
 
 /* On the engine's thread, as look_at() is. */
@@ -333,6 +332,7 @@ static void on_answer(struct mbox *m, void *msg)
         return;
     }
     if (msg == &g->add) {
+        g->job_id = g->added_id;
         if (g->add_code != 0) {
             cli_failed(g->args, "%s", g->add_text);
             finish(g, CLI_FAILED);

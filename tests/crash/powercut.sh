@@ -15,8 +15,9 @@ skip() { echo "SKIPPED: $1" >&2; exit 77; }
 [ "$(id -u)" -eq 0 ] || skip "cutting the power of a loop device needs root"
 # In a mount namespace of our own: a copy of our mount in somebody else's would keep the dead file system alive.
 if [ -z "${POWERCUT_ALONE:-}" ]; then
-    POWERCUT_ALONE=1 exec unshare --mount --propagation private "$0" "$cuts" "${program[@]}"
+    POWERCUT_ALONE=1 exec unshare --mount --propagation unchanged "$0" "$cuts" "${program[@]}"
 fi
+mount --make-rprivate / 2>/dev/null || true # in a chroot / is no mount; then it is as private as it can be
 
 work=$(mktemp -d)
 mounted=

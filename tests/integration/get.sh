@@ -37,32 +37,32 @@ whole() { cmp posts/show/show.mkv out/show/show.mkv || fail "$1: other bytes"; [
 
 # Healthy, plain and TLS with a login: complete, and no recovery volume was fetched.
 start
-get 0 --server "localhost:$port"
+get 0 --server "127.0.0.1:$port"
 whole healthy
 [ "$(end complete)" = True ] || fail "healthy: not complete"
 ls out/show/*vol* 2>/dev/null && fail "healthy: volumes were fetched"
 rm -rf out
 stop
 start --tls --cert-out ca.pem --user me --pass "c4n4ry-secret"
-get 0 --server "localhost:$port" --tls --ca ca.pem --user me --pass "c4n4ry-secret" --log get.log -n 2
+get 0 --server "127.0.0.1:$port" --tls --ca ca.pem --user me --pass "c4n4ry-secret" --log get.log -n 2
 whole tls
 grep -q c4n4ry get.log && fail "the password is in the log"
 rm -rf out
 
 # Refused: a certificate nobody vouches for, a wrong password. Said in words, and nothing is sent to the first.
-get 5 --server "localhost:$port" --tls --user me --pass "c4n4ry-secret"
+get 5 --server "127.0.0.1:$port" --tls --user me --pass "c4n4ry-secret"
 end reason | grep -qi certificate || fail "reason: $(end reason)"
-get 5 --server "localhost:$port" --tls --ca ca.pem --user me --pass wrong
+get 5 --server "127.0.0.1:$port" --tls --ca ca.pem --user me --pass wrong
 end reason | grep -qi 'login\|password\|481' || fail "reason: $(end reason)"
 # The same download continues once the password is right.
-get 0 --server "localhost:$port" --tls --ca ca.pem --user me --pass "c4n4ry-secret"
+get 0 --server "127.0.0.1:$port" --tls --ca ca.pem --user me --pass "c4n4ry-secret"
 whole "after a refusal"
 rm -rf out
 stop
 
 # Damaged: volumes are fetched as far as needed, and the file is repaired.
 start --missing '*.mkv:4' --seed 7
-get 0 --server "localhost:$port"
+get 0 --server "127.0.0.1:$port"
 whole damaged
 end stage | grep -q repaired || fail "damaged: $(end stage)"
 rm -rf out
@@ -70,7 +70,7 @@ stop
 
 # Beyond repair: said so, with numbers.
 start --missing '*.mkv:40' --seed 7
-get 3 --server "localhost:$port"
+get 3 --server "127.0.0.1:$port"
 end reason | grep -q '[0-9]' || fail "beyond repair: $(end reason)"
 rm -rf out
 stop
@@ -79,7 +79,7 @@ stop
 start --missing '*.mkv:40' --seed 7
 first=$port first_pid=$newsd
 start
-get 0 --server "localhost:$first" --server "localhost:$port"
+get 0 --server "127.0.0.1:$first" --server "127.0.0.1:$port"
 whole "fill server"
 ls out/show/*vol* 2>/dev/null && fail "fill server: volumes were fetched"
 rm -rf out
@@ -89,13 +89,13 @@ stop
 # Killed in the middle, again and again: it continues, and ends with the same bytes.
 start --rate 6M
 for n in 1 2 3; do
-    "$weir" get nzbs/show.nzb -d out --server "localhost:$port" -q 2>/dev/null &
+    "$weir" get nzbs/show.nzb -d out --server "127.0.0.1:$port" -q 2>/dev/null &
     victim=$!
     sleep 1.2
     kill -9 "$victim"
     wait "$victim" 2>/dev/null || true
 done
-get 0 --server "localhost:$port"
+get 0 --server "127.0.0.1:$port"
 whole "killed thrice"
 python3 - <<'PY' || fail "killed: too much was fetched again"
 import json
@@ -104,20 +104,20 @@ assert end["bytes_in"] < 24_000_000, end  # of 24.7 MB in all: the first three r
 PY
 rm -rf out
 # SIGINT: says how to go on, exit code 130, and goes on.
-"$weir" get nzbs/show.nzb -d out --server "localhost:$port" >/dev/null 2>errors &
+"$weir" get nzbs/show.nzb -d out --server "127.0.0.1:$port" >/dev/null 2>errors &
 victim=$!
 sleep 1
 kill -INT "$victim"
 rc=0; wait "$victim" || rc=$?
 [ $rc -eq 130 ] && grep -q 'continues later' errors || fail "SIGINT: $rc, $(cat errors)"
-get 0 --server "localhost:$port"
+get 0 --server "127.0.0.1:$port"
 whole "after SIGINT"
 rm -rf out
 stop
 
 # What is wrong with the input is named.
 echo '<nzb><file></nzb>' >bad.nzb
-rc=0; said=$("$weir" get bad.nzb --server localhost:1 2>&1) || rc=$?
+rc=0; said=$("$weir" get bad.nzb --server 127.0.0.1:1 2>&1) || rc=$?
 [ $rc -eq 4 ] && [[ $said == *bad.nzb* ]] || fail "bad NZB: $rc, $said"
 rc=0; said=$(env -u WEIR_SERVER HOME="$work" "$weir" get nzbs/show.nzb -c /dev/null 2>&1) || rc=$?
 [ $rc -eq 5 ] && [[ $said == *--server* ]] || fail "no server: $rc, $said"

@@ -41,6 +41,7 @@ class Connection:
         self.sock = socket.create_connection((host, port), timeout)
         self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if tls is not None:
+            tls.options &= ~getattr(ssl, "OP_IGNORE_UNEXPECTED_EOF", 0)  # some Pythons call a cut an end
             self.sock = tls.wrap_socket(self.sock, server_hostname="localhost",
                                         suppress_ragged_eofs=False)
         self.buffer = b""
