@@ -105,7 +105,7 @@ class Connection:
         except ssl.SSLEOFError:
             return self.buffer, "torn"
         except ssl.SSLError as e:
-            return self.buffer, e.reason
+            return self.buffer, "torn" if e.reason == "UNEXPECTED_EOF_WHILE_READING" else e.reason
         except (TimeoutError, socket.timeout):
             return self.buffer, "silence"
 
