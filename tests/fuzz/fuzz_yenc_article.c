@@ -23,11 +23,13 @@ static size_t feed(struct yenc_article *a, const uint8_t *src, size_t n, size_t 
     uint8_t *room = NULL;
     size_t at = 0, capacity = 0;
     yenc_article_init(a, lf_ends);
-    while (at < n) {
+    /* A UUencoded line may be taken whole and then wait for room: it is asked for with nothing left to feed, too. */
+    for (bool waits = false; at < n || waits;) {
         size_t used, piece = n - at < step ? n - at : step;
         enum yenc_feed f = yenc_article_feed(a, src + at, piece, &used);
         check(used <= piece && a->len <= a->capacity);
         at += used;
+        waits = f == YENC_FEED_ROOM;
         if (f == YENC_FEED_DONE || f == YENC_FEED_LIMIT) {
             break;
         }
