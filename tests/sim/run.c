@@ -7,8 +7,10 @@
 #include "sim.h"
 
 enum {
-    STORM_MS = 20 * 60 * 1000,  /* how long things go wrong */
-    CALM_MS = 14 * 3600 * 1000, /* how long everything may take after that */
+    STORM_MS = 20 * 60 * 1000, /* how long things go wrong */
+    CALM_MS =
+        24 * 3600 *
+        1000, /* how long everything may take after that: a grace of over an hour per standby */
     START_MS = 1000 * 1000,
 };
 
