@@ -290,6 +290,21 @@ static void test_a_failed_sync_loses_the_file(void)
     free(got);
 }
 
+/* Closing one file writes out the records of all, so it syncs the data of all first. */
+static void test_closing_syncs_what_the_records_name(void)
+{
+    char made[FSX_NAME_MAX + 1];
+    TEST_ASSERT_EQUAL_INT(0, open_file(1, 7, 0));
+    TEST_ASSERT_EQUAL_INT(0, open_file(1, 8, 0));
+    TEST_ASSERT_EQUAL_INT(0, write_at(7, 0, 'a', 3000));
+    struct disk_journal j = {.record = {.article = {7, 0}, .part = {0, 3000, 1}}};
+    TEST_ASSERT_EQUAL_INT(0, ask(&j.msg, DISK_JOURNAL));
+    TEST_ASSERT_EQUAL_INT(0, write_at(8, 0, 'b', 3000));
+    TEST_ASSERT_EQUAL_INT(0, close_file(1, 8, "x", made));
+    TEST_ASSERT_EQUAL_INT(0, faccessat(state, "queue.1.journal", F_OK, 0));
+    TEST_ASSERT_EQUAL_INT(4, sync_calls); /* both files; the journal's head and its records */
+}
+
 /* More files than descriptors: all are written, none is mixed up, and the limit holds. */
 static void test_more_files_than_descriptors(void)
 {
@@ -365,6 +380,7 @@ int main(void)
     RUN_TEST(test_closing_twice_finds_the_file);
     RUN_TEST(test_a_full_disk_is_an_answer);
     RUN_TEST(test_a_failed_sync_loses_the_file);
+    RUN_TEST(test_closing_syncs_what_the_records_name);
     RUN_TEST(test_more_files_than_descriptors);
     RUN_TEST(test_deleting_a_job);
     RUN_TEST(test_moving_a_job);
